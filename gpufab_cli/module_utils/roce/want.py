@@ -1,0 +1,68 @@
+"""What the spec wants of the RoCE ports of one node: one lossless class agreed by trust, map, PFC, ETS, ECN and ToS."""
+
+from dataclasses import dataclass
+from typing import Annotated, Dict, Literal, Optional, Tuple
+
+from ..schema import Doc, Dscp, Length, MacAddress, PciAddress, Priority, Range, TrafficClass
+
+TSA = Literal["strict", "ets", "vendor"]
+PRIORITIES = 8
+DSCPS = 64
+
+
+@dataclass(frozen=True)
+class QosWant:
+    """One QoS profile, complete for a port. A field that is None is not managed."""
+
+    dscp_priority: Annotated[
+        Tuple[Priority, ...], Length(DSCPS), Doc("Priority of each DSCP 0..63; the port trusts DSCP.")
+    ]
+    pfc: Annotated[Tuple[Priority, ...], Doc("The lossless priorities: PFC on for exactly these, global pause off.")]
+    prio_tc: Annotated[
+        Optional[Annotated[Tuple[Priority, ...], Length(PRIORITIES)]], Doc("Traffic class of each priority 0..7.")
+    ] = None
+    tc_tsa: Annotated[
+        Optional[Annotated[Tuple[TSA, ...], Length(PRIORITIES)]],
+        Doc("Transmission selection algorithm of each traffic class 0..7."),
+    ] = None
+    tc_bw: Annotated[
+        Optional[Annotated[Tuple[Annotated[int, Range(0, 100)], ...], Length(PRIORITIES)]],
+        Doc("Guaranteed bandwidth of each traffic class 0..7, in percent; the ets classes sum to 100."),
+    ] = None
+    ecn: Annotated[
+        Optional[Tuple[Priority, ...]],
+        Doc("Priorities whose flows react to CNPs (RP); the port sends CNPs (NP) unless this is empty."),
+    ] = None
+    cnp_dscp: Annotated[Optional[Dscp], Doc("DSCP of the congestion notification packets.")] = None
+    cnp_priority: Annotated[Optional[Priority], Doc("802.1p priority of the congestion notification packets.")] = None
+    traffic_class: Annotated[
+        Optional[TrafficClass], Doc("Traffic class byte forced on every queue pair: DSCP << 2 | ECN bits.")
+    ] = None
+    rdma_cm_tos: Annotated[
+        Optional[TrafficClass], Doc("Default ToS byte of RDMA-CM connections: DSCP << 2 | ECN bits.")
+    ] = None
+    rdma_cm_mode: Annotated[
+        Optional[Literal["IB/RoCE v1", "RoCE v2"]], Doc("Default RoCE mode of RDMA-CM connections.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class PortWant:
+    """One port, pinned by the lock: what must be found at a PCI address, and which QoS profile it follows."""
+
+    rail: Annotated[str, Doc("Name of the port in the fabric, network/rail, such as compute/3.")]
+    pci: Annotated[PciAddress, Doc("PCI address of the port's function.")]
+    qos: Annotated[str, Doc("Name of the QoS profile.")]
+    mac: Annotated[Optional[MacAddress], Doc("Permanent MAC address the lock holds.")] = None
+    serial: Annotated[Optional[str], Doc("Serial number of the card the lock holds.")] = None
+    mtu: Annotated[
+        Optional[Annotated[int, Range(576, 9978)]], Doc("MTU in bytes that the site sets; gpufab only checks it.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class RoceWant:
+    """Everything the roce feature is told about one node."""
+
+    qos: Annotated[Dict[str, QosWant], Doc("QoS profiles by name.")]
+    ports: Annotated[Tuple[PortWant, ...], Doc("The RoCE ports of the node.")]
