@@ -1,0 +1,48 @@
+"""What goes wrong for a reason the operator can act on, and the exit codes that say so."""
+
+import enum
+from collections.abc import Iterator, Sequence
+
+
+class Exit(enum.IntEnum):
+    """What a command's exit status means; the same for every command."""
+
+    IN_SYNC = 0
+    DRIFT = 1  # also: pending, refused or failed
+    USAGE = 2  # also: an error in fabric.yml or its lock
+    UNKNOWN = 3  # nothing is known to be wrong, but some host was unreachable or could not be read
+
+
+class GpufabError(Exception):
+    """An expected failure: one line, and a hint where there is something to do about it.
+
+    Attributes:
+        message: the one line, without "error:".
+        hint: what to do, or "".
+        exit_code: the exit status of the command.
+    """
+
+    def __init__(self, message: str, hint: str = "", exit_code: int = Exit.USAGE) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.exit_code = int(exit_code)
+
+    def lines(self) -> Iterator[str]:
+        """The lines to print on stderr."""
+        yield f"error: {self.message}"
+        if self.hint:
+            yield f"hint: {self.hint}"
+
+
+class SpecErrors(GpufabError):
+    """All that is wrong with a file, so that it can be mended in one go."""
+
+    def __init__(self, errors: Sequence[GpufabError]) -> None:
+        super().__init__("; ".join(error.message for error in errors))
+        self.errors = tuple(errors)
+
+    def lines(self) -> Iterator[str]:
+        """The lines to print on stderr: each error with its own hint."""
+        for error in self.errors:
+            yield from error.lines()

@@ -1,0 +1,90 @@
+"""Addresses of ports by a pattern such as ``10.10.{rail}.{host}/24``: ``{host}`` is the number in the host's name."""
+
+import ipaddress
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gpufab_cli.spec.faults import Fault
+
+if TYPE_CHECKING:
+    from gpufab_cli.spec.model import FabricSpec, Host, Rail
+
+_TEMPLATE = re.compile(r"(?:[0-9.]|\{rail\}|\{host\})+/[0-9]{1,2}")
+
+
+def check_template(template: str) -> str:
+    """Return the pattern.
+
+    Raises:
+        ValueError: it is not an IPv4 address with a prefix length, ``{rail}`` and ``{host}`` aside.
+    """
+    if not _TEMPLATE.fullmatch(template):
+        raise ValueError(f"{template!r} is not a pattern such as 10.10.{{rail}}.{{host}}/24")
+    _fill(template, 1, 1)
+    return template
+
+
+def _fill(template: str, rail: int, host: int) -> ipaddress.IPv4Interface:
+    return ipaddress.IPv4Interface(template.replace("{rail}", str(rail)).replace("{host}", str(host)))
+
+
+def host_number(name: str) -> int | None:
+    """The last number in a host's own name: 17 of ``gpu017.pod1``; None if there is none."""
+    found = re.findall(r"[0-9]+", name.split(".")[0])
+    return int(found[-1]) if found else None
+
+
+def port_address(spec: "FabricSpec", host: "Host", rail: "Rail") -> ipaddress.IPv4Interface | None:
+    """The address of a host's port; None where the network has no addressing.
+
+    Raises:
+        ValueError: the pattern gives this host no legal address.
+    """
+    addressing = spec.networks[rail.network].addressing
+    if addressing is None:
+        return None
+    number = host_number(host.name)
+    if number is None and "{host}" in addressing.ipv4:
+        raise ValueError(f"the name of {host.name} holds no number for {{host}}")
+    found = _fill(addressing.ipv4, rail.number, number or 0)
+    inner = found.network.num_addresses > 2  # noqa: PLR2004 (a /31 and a /32 have no broadcast address)
+    if inner and found.ip in (found.network.network_address, found.network.broadcast_address):
+        raise ValueError(f"{found} of {host.name} is not the address of a port")
+    return found
+
+
+def address_faults(spec: "FabricSpec") -> Iterator[Fault]:
+    """Ports with no legal address, with one address, or two rails of a host in one subnet.
+
+    Two rails in one subnet: the kernel answers ARP for both on either port, and traffic leaves by the wrong rail.
+    """
+    owners: dict[Any, str] = {}
+    told: set[str] = set()
+    for host in spec.in_state("active", "maintenance"):
+        subnets: dict[Any, Rail] = {}
+        for rail in spec.rails(host.profile):
+            if rail.network in told:
+                continue
+            message = _clash(spec, host, rail, owners, subnets)
+            if message:
+                told.add(rail.network)  # one mistake in the pattern is one error, not one a host
+                yield Fault(("networks", rail.network, "addressing", "ipv4"), message)
+
+
+def _clash(
+    spec: "FabricSpec", host: "Host", rail: "Rail", owners: dict[Any, str], subnets: "dict[Any, Rail]"
+) -> str:
+    try:
+        address = port_address(spec, host, rail)
+    except ValueError as error:
+        return str(error)
+    if address is None:
+        return ""
+    port = f"{host.name} {rail}"
+    owner = owners.setdefault(address.ip, port)
+    if owner != port:
+        return f"{port} has the address of {owner}, {address.ip}"
+    near = next((other for subnet, other in subnets.items() if subnet.overlaps(address.network)), None)
+    subnets[address.network] = rail
+    return f"{port} is in the subnet of {near}, {address.network}" if near else ""

@@ -1,0 +1,53 @@
+"""Ranges as people write them for racks of equal machines: ``gpu[001-032]``, ``10.0.0.[11-42]``, ``0-7``."""
+
+import itertools
+import re
+
+MAX_HOSTS = 100_000  # far more than any fabric has; a slip such as [1-1000000000] must not fill the memory
+
+_GROUP = re.compile(r"\[([^\[\]]*)\]")
+_SPAN = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+
+
+def expand(text: str) -> tuple[str, ...]:
+    """All strings a pattern stands for, in order; leading zeros are kept, several brackets multiply.
+
+    ``gpu[01-03,07]`` is gpu01 gpu02 gpu03 gpu07.
+
+    Raises:
+        ValueError: a bracket without its partner, a range that is empty or runs backwards, or too many strings.
+    """
+    pieces = _GROUP.split(text)
+    if any(char in piece for piece in pieces[::2] for char in "[]"):
+        raise ValueError(f"{text!r} has an unpaired bracket")
+    options = [_spans(piece) if index % 2 else (piece,) for index, piece in enumerate(pieces)]
+    count = 1
+    for option in options:
+        count *= len(option)
+    if count > MAX_HOSTS:
+        raise ValueError(f"{text!r} is more than {MAX_HOSTS} hosts")
+    return tuple("".join(parts) for parts in itertools.product(*options))
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """The numbers of ``0-7`` or ``0-3,6``.
+
+    Raises:
+        ValueError: as :func:`expand`.
+    """
+    return tuple(int(item) for item in _spans(text))
+
+
+def _spans(text: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for part in text.split(","):
+        match = _SPAN.fullmatch(part.strip())
+        if match is None:
+            raise ValueError(f"{part!r} is not a number or a range such as 01-32")
+        first, last = match[1], match[2] or match[1]
+        if int(last) < int(first):
+            raise ValueError(f"range {part!r} runs backwards")
+        if int(last) - int(first) >= MAX_HOSTS:
+            raise ValueError(f"range {part!r} is longer than {MAX_HOSTS}")
+        found += [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
+    return tuple(found)

@@ -1,0 +1,208 @@
+"""YAML text → plain data that remembers its lines.
+
+Read as YAML 1.2 core, so that ``no`` and ``on`` are text and ``010`` is ten. What an inventory has no use for and an
+attacker has (tags, anchors, aliases) is refused, and depth and size are bounded. Lists become tuples: a spec is frozen.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML, events
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from gpufab_cli.errors import GpufabError, SpecErrors
+
+Loc = tuple[Any, ...]
+
+KEY = "[key]"  # the last step of a path that means the key itself, as in pydantic's own paths
+
+MAX_BYTES = 1 << 20  # some ten thousand hosts written out one by one
+MAX_DEPTH = 16  # the deepest legal path of a fabric.yml has seven steps
+
+_INT = re.compile(r"[-+]?[0-9]{1,18}|0o[0-7]{1,18}|0x[0-9a-fA-F]{1,15}")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")  # nothing here is infinite
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Where a value stands, and what is written there if it is a scalar."""
+
+    line: int
+    written: str = ""
+
+
+@dataclass(frozen=True)
+class Document:
+    """The data of one file, and the mark of every path in it."""
+
+    name: str
+    data: Any
+    marks: dict[Loc, Mark] = field(repr=False)
+
+    def mark(self, loc: Loc) -> Mark:
+        """The mark of a path, or that of the closest thing around it (a missing key has none of its own)."""
+        while loc and loc not in self.marks:
+            loc = loc[:-1]
+        return self.marks.get(loc, Mark(1))
+
+    def error(self, loc: Loc, message: str, hint: str = "") -> GpufabError:
+        """An error that names file, line and path."""
+        path = dotted(loc)
+        return GpufabError(f"{self.name}:{self.mark(loc).line}: {f'{path}: ' if path else ''}{message}", hint)
+
+
+def dotted(loc: Loc) -> str:
+    """A path as people write it: ``hosts[0].name``."""
+    return "".join(_step(part) for part in loc if part != KEY).lstrip(".")
+
+
+def _step(part: Any) -> str:
+    if isinstance(part, str):
+        return f".{part}" if re.fullmatch(r"[\w./-]+", part) else f".{part!r:.40}"
+    return f"[{part}]"
+
+
+def scalar(text: str) -> Any:
+    """What a plain (unquoted) scalar means by the core schema of YAML 1.2."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.fullmatch(text):
+        return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    return text
+
+
+def read(path: Path) -> Document:
+    """Read a YAML file.
+
+    Raises:
+        SpecErrors: it is not a file that can be read, not UTF-8, too large, or not the YAML described above.
+    """
+    return parse(_text(path), str(path))
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        hint = "" if path.exists() else "name the file with -f, or run in its directory"
+        raise SpecErrors([GpufabError(f"{path}: {error.strerror}", hint)]) from error
+    if len(raw) > MAX_BYTES:
+        raise SpecErrors([GpufabError(f"{path}: larger than {MAX_BYTES} bytes", "write hosts as ranges: gpu[001-032]")])
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise SpecErrors([GpufabError(f"{path}:{line}: not UTF-8 text", "save the file as UTF-8")]) from error
+
+
+def parse(text: str, name: str) -> Document:
+    """Parse YAML text; ``name`` is what errors call it.
+
+    Raises:
+        SpecErrors: as :func:`read`.
+    """
+    builder = _Builder(name)
+    try:
+        data = builder.document(YAML(typ="safe", pure=True).parse(text))
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        hint = "indent with spaces, not tabs" if "\\t" in (error.problem or "") else ""
+        message = f"{name}:{mark.line + 1 if mark else 1}: {error.problem or error.context}"
+        raise SpecErrors([GpufabError(message, hint)]) from error
+    except YAMLError as error:
+        raise SpecErrors([GpufabError(f"{name}: not YAML: {str(error).splitlines()[0]}")]) from error
+    if builder.errors:
+        raise SpecErrors(builder.errors)
+    return Document(name, data, builder.marks)
+
+
+class _Builder:
+    """Builds data and marks from the parser's events, collecting what is wrong on the way."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.marks: dict[Loc, Mark] = {}
+        self.errors: list[GpufabError] = []
+
+    def document(self, stream: Iterator[Any]) -> Any:
+        data: Any = None
+        documents = 0
+        for event in stream:
+            if isinstance(event, events.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    self.fault(event, "a second document", "a fabric is one YAML document")
+                    break
+            elif not isinstance(event, (events.StreamStartEvent, events.StreamEndEvent, events.DocumentEndEvent)):
+                data = self.value(event, stream, ())
+        return data
+
+    def fault(self, event: Any, message: str, hint: str = "") -> None:
+        self.errors.append(GpufabError(f"{self.name}:{event.start_mark.line + 1}: {message}", hint))
+
+    def value(self, event: Any, stream: Iterator[Any], loc: Loc) -> Any:
+        self.refuse(event)
+        if len(loc) > MAX_DEPTH:
+            self.fault(event, "nested too deeply")
+            raise SpecErrors(self.errors)
+        line = event.start_mark.line + 1
+        self.marks.setdefault(loc, Mark(line))
+        if isinstance(event, events.MappingStartEvent):
+            return self.mapping(stream, loc)
+        if isinstance(event, events.SequenceStartEvent):
+            return self.sequence(stream, loc)
+        if isinstance(event, events.ScalarEvent):
+            self.marks[loc] = Mark(line, event.value)
+            return self.scalar(event)
+        return None  # an alias, refused above
+
+    def refuse(self, event: Any) -> None:
+        if isinstance(event, events.AliasEvent) or event.anchor is not None:
+            self.fault(event, "anchors and aliases are not taken", "write it out; hosts share what their profile says")
+        elif event.tag is not None:
+            self.fault(event, f"tag {event.tag} is not taken", "write plain values")
+
+    def scalar(self, event: Any) -> Any:
+        return scalar(event.value) if event.style in (None, "") else event.value
+
+    def sequence(self, stream: Iterator[Any], loc: Loc) -> tuple[Any, ...]:
+        items: list[Any] = []
+        for event in stream:
+            if isinstance(event, events.SequenceEndEvent):
+                break
+            items.append(self.value(event, stream, (*loc, len(items))))
+        return tuple(items)
+
+    def mapping(self, stream: Iterator[Any], loc: Loc) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for event in stream:
+            if isinstance(event, events.MappingEndEvent):
+                break
+            key = self.key(event)
+            if key in found:
+                first = self.marks[*loc, key, KEY].line
+                self.fault(event, f"{dotted((*loc, key))}: given twice, first on line {first}")
+            where = (*loc, key)
+            self.marks[*where, KEY] = Mark(event.start_mark.line + 1, event.value)
+            found.setdefault(key, self.value(next(stream), stream, where))
+        return found
+
+    def key(self, event: Any) -> Any:
+        if not isinstance(event, events.ScalarEvent):
+            self.fault(event, "a key must be a plain value")
+            raise SpecErrors(self.errors)
+        self.refuse(event)
+        if event.value == "<<" and event.style in (None, ""):
+            self.fault(event, "merge keys are not taken", "write it out; hosts share what their profile says")
+        return self.scalar(event)

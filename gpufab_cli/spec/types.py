@@ -1,0 +1,55 @@
+"""The strings of a spec. Each may end up in a path, a template or on a command line, so each says what it may contain."""
+
+import ipaddress
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from gpufab_cli.module_utils.schema import Pattern
+
+Name = Annotated[
+    str,
+    Pattern(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?", "a name of lower-case letters, digits and dashes, 40 at most"),
+]
+LoginName = Annotated[str, Pattern(r"[A-Za-z_][A-Za-z0-9_.@-]{0,63}", "a login name")]
+AbsolutePath = Annotated[str, Pattern(r"/[A-Za-z0-9._/+-]{1,254}", "an absolute path of plain characters")]
+FilePath = Annotated[str, Pattern(r"[A-Za-z0-9._/][A-Za-z0-9._/+-]{0,254}", "a path of plain characters")]
+SerialNumber = Annotated[str, Pattern(r"[A-Za-z0-9._:/+-]{1,64}", "a serial number of plain characters")]
+GpuUuid = Annotated[str, Pattern(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "a GPU UUID")]
+
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+
+# Names that Ansible gives a meaning of its own, and the groups that render makes (the insync_ and profile_ groups hold
+# an underscore, which no host name does).
+RESERVED = frozenset({"all", "gpufab", "localhost", "node", "roce", "ungrouped"})
+
+
+def check_host_name(name: str) -> str:
+    """Return the name.
+
+    Raises:
+        ValueError: it is no host name, or has a meaning of its own in the inventory.
+    """
+    if len(name) > 253 or not _HOST_NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is not a host name")
+    if name.lower() in RESERVED:
+        raise ValueError(f"host name {name!r} is reserved for the inventory")
+    return name
+
+
+def check_address(address: str) -> str:
+    """Return the address.
+
+    Raises:
+        ValueError: it is neither an IP address nor a host name.
+    """
+    if re.fullmatch(r"[0-9.]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", address):
+        ipaddress.ip_address(address)
+    elif len(address) > 253 or not _HOST_NAME.fullmatch(address):
+        raise ValueError(f"{address!r} is neither an IP address nor a host name")
+    return address
+
+
+HostName = Annotated[str, AfterValidator(check_host_name)]
