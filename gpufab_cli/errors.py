@@ -35,7 +35,7 @@ class GpufabError(Exception):
             yield f"hint: {self.hint}"
 
 
-class SpecErrors(GpufabError):
+class SpecErrors(GpufabError):  # noqa: N818 (many, so no Error)
     """All that is wrong with a file, so that it can be mended in one go."""
 
     def __init__(self, errors: Sequence[GpufabError]) -> None:

@@ -31,7 +31,7 @@ def _fill(template: str, rail: int, host: int) -> ipaddress.IPv4Interface:
 
 def host_number(name: str) -> int | None:
     """The last number in a host's own name: 17 of ``gpu017.pod1``; None if there is none."""
-    found = re.findall(r"[0-9]+", name.split(".")[0])
+    found = re.findall(r"[0-9]+", name.partition(".")[0])
     return int(found[-1]) if found else None
 
 
@@ -72,9 +72,7 @@ def address_faults(spec: "FabricSpec") -> Iterator[Fault]:
                 yield Fault(("networks", rail.network, "addressing", "ipv4"), message)
 
 
-def _clash(
-    spec: "FabricSpec", host: "Host", rail: "Rail", owners: dict[Any, str], subnets: "dict[Any, Rail]"
-) -> str:
+def _clash(spec: "FabricSpec", host: "Host", rail: "Rail", owners: dict[Any, str], subnets: "dict[Any, Rail]") -> str:
     try:
         address = port_address(spec, host, rail)
     except ValueError as error:

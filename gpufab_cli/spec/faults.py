@@ -15,7 +15,7 @@ class Fault:
     hint: str = ""
 
 
-class Faults(ValueError):
+class Faults(ValueError):  # noqa: N818 (many, so no Error)
     """What a validator raises to report more than one error, each with its own place."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:

@@ -101,7 +101,8 @@ def _wrong_type(written: str, value: Any, wanted: str) -> tuple[str, str]:
     if value is None:
         return f"empty, {wanted} is wanted", ""
     if wanted == "text" and isinstance(value, (int, float)):
-        return f"{written} is read as {_shown(value)}, text is wanted", f'quote it: "{written}"'
+        kind = "a boolean" if isinstance(value, bool) else "a number"
+        return f"{written} is read as {kind}, text is wanted", f'quote it: "{written}"'
     if wanted == "a whole number" and isinstance(value, str) and value.strip().isdecimal():
         return f"{_shown(value)} is text, {wanted} is wanted", f"write it without quotes: {value.strip()}"
     if wanted == "true or false" and isinstance(value, str) and value.lower() in _YES_NO:

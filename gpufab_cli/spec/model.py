@@ -192,9 +192,7 @@ class FabricSpec(Model):
 
     def rails(self, profile: str) -> "tuple[Rail, ...]":
         """The ports that hosts of a profile have, in the order of the file."""
-        return tuple(
-            Rail(ports.network, number) for ports in self.profiles[profile].ports for number in ports.rail
-        )
+        return tuple(Rail(ports.network, number) for ports in self.profiles[profile].ports for number in ports.rail)
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

@@ -1,4 +1,4 @@
-"""The strings of a spec. Each may end up in a path, a template or on a command line, so each says what it may contain."""
+"""The strings of a spec. Each may end up in a path, a template or on a command line: each says what it may contain."""
 
 import ipaddress
 import re
@@ -18,6 +18,8 @@ FilePath = Annotated[str, Pattern(r"[A-Za-z0-9._/][A-Za-z0-9._/+-]{0,254}", "a p
 SerialNumber = Annotated[str, Pattern(r"[A-Za-z0-9._:/+-]{1,64}", "a serial number of plain characters")]
 GpuUuid = Annotated[str, Pattern(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "a GPU UUID")]
 
+NAME_LENGTH = 253  # of a whole host name (RFC 1035, section 2.3.4, less length octets)
+
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 
@@ -32,7 +34,7 @@ def check_host_name(name: str) -> str:
     Raises:
         ValueError: it is no host name, or has a meaning of its own in the inventory.
     """
-    if len(name) > 253 or not _HOST_NAME.fullmatch(name):
+    if len(name) > NAME_LENGTH or not _HOST_NAME.fullmatch(name):
         raise ValueError(f"{name!r} is not a host name")
     if name.lower() in RESERVED:
         raise ValueError(f"host name {name!r} is reserved for the inventory")
@@ -47,9 +49,10 @@ def check_address(address: str) -> str:
     """
     if re.fullmatch(r"[0-9.]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", address):
         ipaddress.ip_address(address)
-    elif len(address) > 253 or not _HOST_NAME.fullmatch(address):
+    elif len(address) > NAME_LENGTH or not _HOST_NAME.fullmatch(address):
         raise ValueError(f"{address!r} is neither an IP address nor a host name")
     return address
 
 
 HostName = Annotated[str, AfterValidator(check_host_name)]
+RailName = Annotated[str, Pattern(r"[a-z0-9][a-z0-9-]{0,39}/[0-9]{1,2}", "a rail such as compute/3")]

@@ -1,0 +1,48 @@
+"""A fabric → what each feature is told about each host."""
+
+from typing import Any
+
+from gpufab_cli.errors import GpufabError, SpecErrors
+from gpufab_cli.intent.node import node_want
+from gpufab_cli.intent.roce import roce_want
+from gpufab_cli.spec.lock import FILE_NAME, Lock
+from gpufab_cli.spec.model import FabricSpec, Host
+
+FEATURES = ("node", "roce")
+"""The features that a fabric can manage, in the order in which the roles run."""
+
+SHOWN = 5  # names in an error message
+
+Wants = dict[str, Any]
+"""What one host is told, by feature."""
+
+
+def compile_wants(spec: FabricSpec, lock: Lock) -> dict[str, Wants]:
+    """The wants of every active host, by name. Hosts in maintenance and absent ones are told nothing.
+
+    Raises:
+        GpufabError: hosts are not in the lock, or (SpecErrors) it lacks a device of a host, for every such host.
+    """
+    _check_locked(spec, lock)
+    wants: dict[str, Wants] = {}
+    errors: list[GpufabError] = []
+    for host in spec.in_state("active"):
+        try:
+            wants[host.name] = _host_wants(spec, lock, host)
+        except GpufabError as error:
+            errors.append(error)
+    if errors:
+        raise SpecErrors(errors)
+    return wants
+
+
+def _check_locked(spec: FabricSpec, lock: Lock) -> None:
+    unlocked = [host.name for host in spec.in_state("active") if host.name not in lock.hosts]
+    if unlocked:
+        names = ", ".join(unlocked[:SHOWN]) + (", ..." if len(unlocked) > SHOWN else "")
+        raise GpufabError(f"{FILE_NAME}: {len(unlocked)} hosts are not in it: {names}", "run gpufab lock")
+
+
+def _host_wants(spec: FabricSpec, lock: Lock, host: Host) -> Wants:
+    managed: Wants = {"roce": roce_want(spec, lock, host)} if spec.rails(host.profile) else {}
+    return {"node": node_want(managed), **managed}

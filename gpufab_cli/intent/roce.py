@@ -1,0 +1,29 @@
+"""The RoCE ports of one host: what the profile wants of a rail, at the device that the lock pins it to."""
+
+from gpufab_cli.intent.qos import qos_want
+from gpufab_cli.module_utils.roce.want import PortWant, RoceWant
+from gpufab_cli.spec.lock import Lock, locked_port
+from gpufab_cli.spec.model import FabricSpec, Host, Rail
+
+
+def roce_want(spec: FabricSpec, lock: Lock, host: Host) -> RoceWant:
+    """What the roce feature is told about one host.
+
+    Raises:
+        GpufabError: the lock has no device for one of its rails.
+    """
+    ports = tuple(_port(spec, lock, host, rail) for rail in spec.rails(host.profile))
+    return RoceWant(qos={name: qos_want(spec.qos[name]) for name in sorted({port.qos for port in ports})}, ports=ports)
+
+
+def _port(spec: FabricSpec, lock: Lock, host: Host, rail: Rail) -> PortWant:
+    network = spec.networks[rail.network]
+    device = locked_port(lock, host, rail)
+    return PortWant(
+        rail=str(rail),
+        pci=device.pci,
+        qos=network.qos or "",
+        mac=device.mac,
+        serial=device.serial,
+        mtu=network.mtu,
+    )

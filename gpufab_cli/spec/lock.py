@@ -1,0 +1,129 @@
+"""fabric.lock.yml: which physical device is which rail. Written by ``gpufab lock``, committed, never guessed again."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+
+from gpufab_cli.errors import GpufabError
+from gpufab_cli.module_utils.schema import MacAddress, PciAddress
+from gpufab_cli.spec.faults import Fault, raise_any
+from gpufab_cli.spec.load import load_model
+from gpufab_cli.spec.model import Host, Model, Rail
+from gpufab_cli.spec.types import GpuUuid, HostName, RailName, SerialNumber
+
+FILE_NAME = "fabric.lock.yml"
+HEADER = "# Written by `gpufab lock`: which device is which rail. Commit it; `gpufab lock --update HOST` changes it.\n"
+WIDTH = 4096  # no line is broken: one device, one line of a diff
+
+
+class LockedPort(Model):
+    """The device that a rail's port is. What the device would not tell when it was locked is left out."""
+
+    pci: PciAddress
+    mac: MacAddress | None = None
+    serial: SerialNumber | None = None
+    psid: SerialNumber | None = None
+
+
+class LockedGpu(Model):
+    """One GPU."""
+
+    pci: PciAddress
+    serial: SerialNumber | None = None
+    uuid: GpuUuid | None = None
+
+
+class LockedHost(Model):
+    """The devices of one host; ports by rail name, such as compute/3."""
+
+    ports: dict[RailName, LockedPort] = Field(default_factory=dict)
+    gpus: tuple[LockedGpu, ...] = ()
+
+
+class Lock(Model):
+    """A whole fabric.lock.yml."""
+
+    hosts: dict[HostName, LockedHost] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        raise_any(_faults(self))
+        return self
+
+
+def _faults(lock: Lock) -> Iterator[Fault]:
+    """One device in two places: a copied entry, or a card that has moved."""
+    macs: dict[str, str] = {}
+    for name, host in lock.hosts.items():
+        taken: dict[str, str] = {}
+        for rail, port in host.ports.items():
+            loc = ("hosts", name, "ports", rail)
+            yield from _taken((*loc, "pci"), port.pci, f"{name} {rail}", taken)
+            if port.mac is not None:
+                yield from _taken((*loc, "mac"), port.mac, f"{name} {rail}", macs)
+        for index, gpu in enumerate(host.gpus):
+            yield from _taken(("hosts", name, "gpus", index, "pci"), gpu.pci, f"{name} GPU {index}", taken)
+
+
+def _taken(loc: tuple[Any, ...], value: str, owner: str, owners: dict[str, str]) -> Iterator[Fault]:
+    first = owners.setdefault(value, owner)
+    if first != owner:
+        yield Fault(loc, f"{value} is already {first}", "run gpufab lock --update for the host that changed")
+
+
+def lock_path(fabric: Path) -> Path:
+    """Where the lock of a fabric.yml lies."""
+    return fabric.parent / FILE_NAME
+
+
+def load_lock(fabric: Path) -> Lock:
+    """The lock beside a fabric.yml; an empty one if there is none yet.
+
+    Raises:
+        SpecErrors: all that is wrong with the file.
+    """
+    path = lock_path(fabric)
+    return load_model(path, Lock) if path.exists() else Lock()
+
+
+def dump(lock: Lock) -> str:
+    """The text of a lock: hosts by name, values quoted, for to some readers of YAML a MAC address is a number."""
+    hosts = {name: _host_node(lock.hosts[name]) for name in sorted(lock.hosts)}
+    yaml = YAML()
+    yaml.indent(sequence=4, offset=2)
+    yaml.width = WIDTH
+    stream = io.StringIO()
+    yaml.dump({"hosts": hosts}, stream)
+    return HEADER + stream.getvalue()
+
+
+def _host_node(host: LockedHost) -> dict[str, Any]:
+    ports = {rail: _device_node(device) for rail, device in host.ports.items()}
+    gpus = [_device_node(device) for device in host.gpus]
+    return {key: value for key, value in (("ports", ports), ("gpus", gpus)) if value}
+
+
+def _device_node(device: Model) -> CommentedMap:
+    node = CommentedMap(
+        {key: DoubleQuotedScalarString(value) for key, value in device.model_dump(exclude_none=True).items()}
+    )
+    node.fa.set_flow_style()
+    return node
+
+
+def locked_port(lock: Lock, host: Host, rail: Rail) -> LockedPort:
+    """The device of a host's rail.
+
+    Raises:
+        GpufabError: the lock does not have it.
+    """
+    found = lock.hosts[host.name].ports.get(str(rail)) if host.name in lock.hosts else None
+    if found is None:
+        raise GpufabError(f"{FILE_NAME}: no device for {host.name} {rail}", f"run gpufab lock --update {host.name}")
+    return found
