@@ -1,0 +1,113 @@
+"""What every Ansible module of a feature does: arguments in, converge, result out. Imports nothing of Ansible."""
+
+import dataclasses
+from typing import Any, Dict, List, Mapping
+
+from .change import Change, Impact
+from .converge import Order, Outcome, Status, StepResult, converge
+from .feature import Applies
+from .host import Host, HostError
+from .journal import Run
+from .schema import SchemaError, argument_spec, decode, encode
+
+CONSENT: Dict[str, Any] = {
+    "allow": {
+        "type": "list",
+        "elements": "str",
+        "choices": [impact.value for impact in Impact],
+        "default": [],
+        "description": "Impacts that are consented to; a step with any other is reported and not made.",
+    },
+    "busy_ok": {
+        "type": "bool",
+        "default": False,
+        "description": "Make steps with impact although the node is in use.",
+    },
+    "run": {
+        "type": "dict",
+        "default": {},
+        "description": "Who asks, for the journal on the node: id, user, spec.",
+        "options": {key: {"type": "str", "default": ""} for key in ("id", "user", "spec")},
+    },
+}
+
+
+def spec(feature: Applies) -> Dict[str, Any]:
+    """The argument spec of a feature's module, without the documentation Ansible does not take."""
+    return {name: _bare(argument) for name, argument in {**argument_spec(feature.want_type), **CONSENT}.items()}
+
+
+def _bare(argument: Mapping[str, Any]) -> Dict[str, Any]:
+    bare = {key: value for key, value in argument.items() if key != "description"}
+    if "options" in bare:
+        bare["options"] = {name: _bare(option) for name, option in bare["options"].items()}
+    return bare
+
+
+def run(module: Any, feature: Applies) -> None:
+    """Converge the feature as an AnsibleModule's arguments say, and leave through it."""
+    params = dict(module.params)
+    consent = {key: params.pop(key) for key in CONSENT}
+    try:
+        want = decode(feature.want_type, _without_none(params), feature.name)
+        outcome = converge(Host(), feature, want, _order(consent, module.check_mode))
+    except (SchemaError, HostError) as error:
+        module.fail_json(msg=str(error))
+        return
+    result = module_result(outcome)
+    failures = outcome.failures(module.check_mode)
+    if failures:
+        module.fail_json(msg="; ".join(f"{r.step.name}: {r.status.value}: {r.reason}" for r in failures), **result)
+    module.exit_json(**result)
+
+
+def _order(consent: Mapping[str, Any], check: bool) -> Order:
+    return Order(
+        check=check,
+        allow=frozenset(Impact(name) for name in consent["allow"]),
+        busy_ok=consent["busy_ok"],
+        run=Run(**{key: value or "" for key, value in (consent["run"] or {}).items()}),
+    )
+
+
+def _without_none(value: Any) -> Any:
+    """Ansible fills in None for options that were not given; for the core None is said by leaving out."""
+    if isinstance(value, dict):
+        return {key: _without_none(item) for key, item in value.items() if item is not None}
+    return [_without_none(item) for item in value] if isinstance(value, list) else value
+
+
+def module_result(outcome: Outcome) -> Dict[str, Any]:
+    """The module's result: what became of each step, and a diff of the values."""
+    return {
+        "changed": outcome.changed,
+        "steps": [_step(result) for result in outcome.steps],
+        "pending": [encode(item) for item in outcome.pending],
+        "findings": [encode(item) for item in outcome.findings],
+        "diff": _diff(outcome),
+    }
+
+
+def _step(result: StepResult) -> Dict[str, Any]:
+    fields = {item.name: getattr(result.step, item.name) for item in dataclasses.fields(result.step)}
+    return {**encode(fields), "feature": result.feature, "status": result.status.value, "reason": result.reason}
+
+
+def _diff(outcome: Outcome) -> Dict[str, str]:
+    """Every value that was or would be changed, and those that are wanted but cannot be read."""
+    shown = (Status.MADE, Status.WOULD_MAKE, Status.UNKNOWN)
+    changes: List[Change] = [c for result in outcome.steps if result.status in shown for c in result.step.changes]
+    return {
+        "before": "".join(f"{_name(change)}: {_show(change.current)}\n" for change in changes),
+        "after": "".join(f"{_name(change)}: {_show(change.desired)}\n" for change in changes),
+    }
+
+
+def _name(change: Change) -> str:
+    return " ".join(change.path)
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(_show(item) if not isinstance(item, tuple) else ":".join(map(str, item)) for item in value)
+    return str(value)

@@ -1,0 +1,218 @@
+"""Bring one feature of a node to its wish: plan, ask for consent, make each step, read it back, undo what failed.
+
+Apply, check mode and restore all come through :func:`converge`, under one lock a node.
+"""
+
+import enum
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, FrozenSet, List, Optional, Tuple, Union
+
+from . import desired, idle, journal, planning, record
+from .change import Change, Finding, Impact, Path, Pending, Plan, Step, Unknown
+from .feature import Applies
+from .host import Host, HostError
+from .snapshot import Snapshot
+
+LOCK = "/run/gpufab.lock"
+LOCK_SECONDS = 120.0
+
+
+class Status(str, enum.Enum):
+    """How a step ended."""
+
+    MADE = "made"
+    WOULD_MAKE = "would-make"
+    REFUSED = "refused"
+    BUSY = "busy"
+    BLOCKED = "blocked"
+    UNKNOWN = "unknown"
+    FAILED = "failed"
+    NOT_BEGUN = "not-begun"
+
+
+@dataclass(frozen=True)
+class Order:
+    """How a feature is to be converged: dry or real, with which consents, on whose behalf."""
+
+    check: bool = False
+    allow: FrozenSet[Impact] = frozenset()
+    busy_ok: bool = False
+    restore: bool = False
+    """Nobody is there to consent: the kept wish is not written anew, remembered management ports are left alone."""
+    run: journal.Run = field(default_factory=journal.Run)
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """A step and how it ended; ``reason`` says why when it was not made."""
+
+    feature: str
+    step: Step
+    status: Status
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Everything that became of a plan."""
+
+    steps: Tuple[StepResult, ...] = ()
+    pending: Tuple[Pending, ...] = ()
+    findings: Tuple[Finding, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was, or in check mode would be, changed."""
+        return any(result.status in (Status.MADE, Status.WOULD_MAKE) for result in self.steps)
+
+    def failures(self, check: bool) -> Tuple[StepResult, ...]:
+        """The steps that make a run fail. Not knowing fails a real run only: a dry run has done all it can."""
+        bad = {Status.FAILED, Status.NOT_BEGUN} | (set() if check else {Status.UNKNOWN})
+        return tuple(result for result in self.steps if result.status in bad)
+
+
+def converge(host: Host, feature: Applies, want: Any, order: Order) -> Outcome:
+    """Bring the feature to its wish as far as the order allows. A dry run takes no lock and writes nothing.
+
+    Raises:
+        BusyLockError: another apply or restore has held the node for too long.
+        HostError: the journal or record cannot be written, so nothing more is begun.
+    """
+    if order.check:
+        return _Pass(host, feature, want, order).outcome()
+    with host.lock(LOCK, LOCK_SECONDS):
+        return _Pass(host, feature, want, order).outcome()
+
+
+class _Pass:
+    """One pass over one feature's plan."""
+
+    def __init__(self, host: Host, feature: Applies, want: Any, order: Order) -> None:
+        self._host, self._feature, self._want, self._order = host, feature, want, order
+        self._snapshot: Snapshot = planning.take(host, {feature.name: feature}, {feature.name: want})
+        self._users: Union[Tuple[str, ...], Unknown, None] = None
+        # At boot no SSH session and no route shows yet which port the node depends on.
+        self._remembered = record.management_ports(host) if order.restore else frozenset()
+
+    def outcome(self) -> Outcome:
+        """Take every step in order; after one that failed none is begun."""
+        plan = planning.plan(self._feature, self._snapshot, self._want, keep=not self._order.restore)
+        results: List[StepResult] = []
+        for step in plan.steps:
+            failed = any(result.status is Status.FAILED for result in results)
+            results.append(self._not_begun(step) if failed else self._take(step))
+        outcome = Outcome(tuple(results), plan.pending, plan.findings)
+        if not self._order.check:
+            self._note(outcome, plan)
+        return outcome
+
+    def _note(self, outcome: Outcome, plan: Plan) -> None:
+        if not self._order.restore:
+            record.note_management_ports(self._host, self._snapshot.devices)
+        made = [c for result in outcome.steps if result.status is Status.MADE for c in result.step.changes]
+        if made or plan.pending:
+            record.note(self._host, self._feature.name, self._snapshot.boot_id, made, plan.pending)
+
+    def _result(self, step: Step, status: Status, reason: str = "") -> StepResult:
+        return StepResult(self._feature.name, step, status, reason)
+
+    def _not_begun(self, step: Step) -> StepResult:
+        return self._result(step, Status.NOT_BEGUN, "an earlier step failed")
+
+    def _take(self, step: Step) -> StepResult:
+        held_back = self._held_back(step)
+        if held_back is not None:
+            return held_back
+        return self._result(step, Status.WOULD_MAKE) if self._order.check else self._make(step)
+
+    def _held_back(self, step: Step) -> Optional[StepResult]:
+        """Why the step is not to be made, if it is not."""
+        if step.blocked:
+            return self._result(step, Status.BLOCKED, step.blocked)
+        if step.unknowns:
+            reasons = dict.fromkeys(change.current.reason for change in step.unknowns)
+            return self._result(step, Status.UNKNOWN, "; ".join(reasons))
+        remembered = {Impact.MANAGEMENT_PORT} if step.device in self._remembered else set()
+        missing = sorted(impact.value for impact in (step.impact | remembered) - self._order.allow)
+        if missing:
+            return self._result(step, Status.REFUSED, "needs --allow " + ",".join(missing))
+        if step.impact and not self._order.busy_ok:
+            return self._busy(step)
+        return None
+
+    def _busy(self, step: Step) -> Optional[StepResult]:
+        if self._users is None:
+            self._users = idle.users(self._host, self._snapshot.devices)
+        if isinstance(self._users, Unknown):
+            return self._result(step, Status.BUSY, f"cannot tell whether the node is idle: {self._users.reason}")
+        return self._result(step, Status.BUSY, "; ".join(self._users)) if self._users else None
+
+    def _make(self, step: Step) -> StepResult:
+        self._journal(step, "begin")
+        problem = self._apply_and_read_back(step)
+        if problem is None:
+            self._journal(step, "made")
+            return self._result(step, Status.MADE)
+        self._journal(step, "failed", problem)
+        rest = self._undo(step)
+        self._journal(step, "not-undone" if rest else "undone", rest or "")
+        after = f"; {rest}" if rest else "; undone"
+        return self._result(step, Status.FAILED, problem + after)
+
+    def _journal(self, step: Step, event: str, reason: str = "") -> None:
+        journal.write(self._host, self._order.run, self._feature.name, step, event, reason=reason)
+
+    def _apply_and_read_back(self, step: Step) -> Optional[str]:
+        """What went wrong, if anything: a write that failed, or a value that did not stick."""
+        try:
+            self._apply(step)
+        except HostError as error:
+            return str(error)
+        missed = self._remaining(step)
+        if not missed:
+            return None
+        return "did not stick: " + ", ".join(_words(change) for change in missed.values())
+
+    def _apply(self, step: Step) -> None:
+        if step.name.startswith(desired.PERSIST + " "):
+            desired.persist(self._host, self._feature.name, self._want, step)
+        else:
+            self._feature.apply(step, self._host)
+
+    def _remaining(self, step: Step) -> Dict[Path, Change]:
+        """What of the step is not as wanted when its own devices are read again."""
+        name = self._feature.name
+        want = self._feature.only(self._want, step.device)
+        seen = self._feature.gather(self._host, self._snapshot.devices, want)
+        kept = {name: desired.digest(self._host, name)} if self._feature.restored else {}
+        snapshot = replace(self._snapshot, seen={name: seen}, desired=kept)
+        steps = self._feature.plan(snapshot, want).steps
+        if step.name.startswith(desired.PERSIST + " "):
+            persist = desired.persist_step(name, self._want, kept.get(name))
+            steps = (persist,) if persist is not None else ()
+        return {c.path: c for again in steps if again.name == step.name for c in again.changes}
+
+    def _undo(self, step: Step) -> Optional[str]:
+        """Bring back the old values in reverse order; what could not be brought back, in words."""
+        back = self._way_back(step)
+        if not back.changes:
+            return None
+        try:
+            self._apply(back)
+        except HostError as error:
+            return f"could not be undone: {error}"
+        left = self._way_back(step).changes
+        return "could not be undone: " + ", ".join(_words(change) for change in left) if left else None
+
+    def _way_back(self, step: Step) -> Step:
+        """The step from what is there now to what was there before; what is unknown now is taken as set."""
+        now = {path: c.current for path, c in self._remaining(step).items() if c.known}
+        changes = [
+            replace(change, current=now.get(change.path, change.desired), desired=change.current)
+            for change in reversed(step.changes)
+        ]
+        return replace(step, changes=tuple(change for change in changes if change.current != change.desired))
+
+
+def _words(change: Change) -> str:
+    return f"{'/'.join(change.path)} is {change.current}, not {change.desired}"

@@ -1,0 +1,227 @@
+"""The devices of a node, found once a snapshot: NIC functions with their netdevs and RDMA devices, and GPUs.
+
+Devices are identified by PCI address, driver and class, never by a name such as ``mlx5_0`` or ``ens6f0``: udev, OFED
+and rdma-core all rename. Sources: the kernel's sysfs ABI (Documentation/ABI/testing/sysfs-class-net,
+sysfs-class-infiniband, sysfs-bus-pci) and ``devlink dev info``.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, Optional, Tuple, Union
+
+from .change import ABSENT, Absent, Unknown
+from .host import Reader
+from .management import carried
+
+CLASS_GPU = ("0x030000", "0x030200")
+PCI_DEVICES = "/sys/bus/pci/devices"
+NET = "/sys/class/net"
+INFINIBAND = "/sys/class/infiniband"
+
+OptionalText = Union[str, Absent, Unknown]
+
+
+@dataclass(frozen=True)
+class Netdev:
+    """A network interface of a NIC function. ``carries`` says what the node itself depends on here."""
+
+    name: str
+    mac: str
+    mtu: int
+    operstate: str
+    speed_mbps: Union[int, Unknown]
+    carries: Union[Tuple[str, ...], Unknown]
+
+
+@dataclass(frozen=True)
+class RdmaDevice:
+    """An RDMA device of a NIC function, seen at port 1. ``state`` and ``rate`` are as sysfs prints them."""
+
+    name: str
+    node_guid: str
+    link_layer: str
+    state: str
+    rate: str
+
+
+@dataclass(frozen=True)
+class Nic:
+    """One PCI function that has a netdev or an RDMA device. ``numa_node`` is -1 when the firmware does not say."""
+
+    pci: str
+    driver: str
+    vendor: str
+    device: str
+    numa_node: int
+    is_vf: bool
+    serial: OptionalText
+    psid: OptionalText
+    fw_version: OptionalText
+    netdevs: Tuple[Netdev, ...] = ()
+    rdma: Tuple[RdmaDevice, ...] = ()
+
+    @property
+    def netdev(self) -> Optional[Netdev]:
+        """The function's one netdev; None when it has none or several."""
+        return self.netdevs[0] if len(self.netdevs) == 1 else None
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU."""
+
+    pci: str
+    vendor: str
+    device: str
+    driver: str
+    numa_node: int
+
+
+@dataclass(frozen=True)
+class Devices:
+    """Every device found, by PCI address in ascending order."""
+
+    nics: Tuple[Nic, ...] = ()
+    gpus: Tuple[Gpu, ...] = ()
+
+    def nic(self, pci: str) -> Optional[Nic]:
+        """The NIC function at a PCI address."""
+        return next((nic for nic in self.nics if nic.pci == pci), None)
+
+    def nic_by_mac(self, mac: str) -> Optional[Nic]:
+        """The NIC function that has a netdev of this MAC address."""
+        return next((nic for nic in self.nics if any(dev.mac == mac for dev in nic.netdevs)), None)
+
+    def nic_by_netdev(self, name: str) -> Optional[Nic]:
+        """The NIC function that a netdev belongs to."""
+        return next((nic for nic in self.nics if any(dev.name == name for dev in nic.netdevs)), None)
+
+
+def gather(host: Reader) -> Devices:
+    """Find every device of the node. A node without any gives empty lists, not an error."""
+    addresses = host.names(PCI_DEVICES)
+    if not isinstance(addresses, tuple):
+        return Devices()
+    carries, info = carried(host), _devlink_info(host)
+    nics, gpus = [], []
+    for pci in addresses:
+        folder = f"{PCI_DEVICES}/{pci}"
+        if host.exists(f"{folder}/net") or host.exists(f"{folder}/infiniband"):
+            nics.append(_nic(host, pci, carries, info))
+        elif _text(host, f"{folder}/class") in CLASS_GPU:
+            gpus.append(_gpu(host, pci))
+    return Devices(tuple(nics), tuple(gpus))
+
+
+def _nic(
+    host: Reader,
+    pci: str,
+    carries: Union[Mapping[str, Tuple[str, ...]], Unknown],
+    info: Union[Mapping[str, Any], Unknown],
+) -> Nic:
+    folder = f"{PCI_DEVICES}/{pci}"
+    identity = _identity(info, pci)
+    return Nic(
+        pci=pci,
+        driver=_driver(host, pci),
+        vendor=_text(host, f"{folder}/vendor"),
+        device=_text(host, f"{folder}/device"),
+        numa_node=_number(host.read(f"{folder}/numa_node"), -1),
+        is_vf=host.exists(f"{folder}/physfn"),
+        netdevs=tuple(_netdev(host, name, carries) for name in _list(host, f"{folder}/net")),
+        rdma=tuple(_rdma(host, name) for name in _list(host, f"{folder}/infiniband")),
+        **identity,
+    )
+
+
+def _gpu(host: Reader, pci: str) -> Gpu:
+    folder = f"{PCI_DEVICES}/{pci}"
+    return Gpu(
+        pci=pci,
+        vendor=_text(host, f"{folder}/vendor"),
+        device=_text(host, f"{folder}/device"),
+        driver=_driver(host, pci),
+        numa_node=_number(host.read(f"{folder}/numa_node"), -1),
+    )
+
+
+def _netdev(host: Reader, name: str, carries: Union[Mapping[str, Tuple[str, ...]], Unknown]) -> Netdev:
+    folder = f"{NET}/{name}"
+    speed = host.read(f"{folder}/speed")
+    return Netdev(
+        name=name,
+        mac=_text(host, f"{folder}/address").lower(),
+        mtu=_number(host.read(f"{folder}/mtu"), 0),
+        operstate=_text(host, f"{folder}/operstate"),
+        # A link that is down reads as -1 or EINVAL.
+        speed_mbps=int(speed) if isinstance(speed, str) and speed.isdigit() else Unknown("link down or no speed"),
+        carries=carries if isinstance(carries, Unknown) else carries.get(name, ()),
+    )
+
+
+def _rdma(host: Reader, name: str) -> RdmaDevice:
+    port = f"{INFINIBAND}/{name}/ports/1"
+    return RdmaDevice(
+        name=name,
+        node_guid=_text(host, f"{INFINIBAND}/{name}/node_guid"),
+        link_layer=_text(host, f"{port}/link_layer"),
+        state=_text(host, f"{port}/state").partition(": ")[2],
+        rate=_text(host, f"{port}/rate"),
+    )
+
+
+def _devlink_info(host: Reader) -> Union[Dict[str, Any], Unknown]:
+    output = host.query("devlink", "-j", "dev", "info")
+    if isinstance(output, Unknown):
+        return output
+    if output.rc != 0:
+        return Unknown(f"devlink dev info: {output.error}")
+    try:
+        info = json.loads(output.stdout)["info"]
+    except (ValueError, KeyError, TypeError):
+        return Unknown("devlink dev info: printed what no known release prints")
+    return info if isinstance(info, dict) else Unknown("devlink dev info: no mapping of devices")
+
+
+def _identity(info: Union[Mapping[str, Any], Unknown], pci: str) -> Dict[str, OptionalText]:
+    """Serial, PSID and firmware version of the card, as ``devlink dev info`` tells them."""
+    if isinstance(info, Unknown):
+        return {"serial": info, "psid": info, "fw_version": info}
+    entry = info.get(f"pci/{pci}")
+    if not isinstance(entry, dict):
+        return {"serial": ABSENT, "psid": ABSENT, "fw_version": ABSENT}
+    return {
+        "serial": _word(entry.get("serial_number")),
+        "psid": _word(_nested(entry, "versions", "fixed", "fw.psid")),
+        "fw_version": _word(_nested(entry, "versions", "running", "fw.version")),
+    }
+
+
+def _nested(data: Any, *keys: str) -> Any:
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def _word(value: Any) -> Union[str, Absent]:
+    return value if isinstance(value, str) and value else ABSENT
+
+
+def _driver(host: Reader, pci: str) -> str:
+    target = host.link(f"{PCI_DEVICES}/{pci}/driver")
+    return target.rpartition("/")[2] if isinstance(target, str) else ""
+
+
+def _list(host: Reader, path: str) -> Tuple[str, ...]:
+    names = host.names(path)
+    return names if isinstance(names, tuple) else ()
+
+
+def _text(host: Reader, path: str) -> str:
+    value = host.read(path)
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: Union[str, Absent, Unknown], default: int) -> int:
+    return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d+", value) else default

@@ -1,0 +1,312 @@
+"""The only two doors to a node: :class:`Reader`, which cannot write, and :class:`Host`, which can.
+
+Nothing else in the core opens a file, runs a program or looks at the clock. A value that cannot be read comes back as
+:class:`~.change.Unknown`; a file that is not there as :data:`~.change.ABSENT`.
+"""
+
+import errno
+import fcntl
+import hashlib
+import os
+import signal
+import subprocess
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Iterator, List, Optional, Sequence, Tuple, Union
+
+from .change import ABSENT, Absent, Unknown
+from .queries import allowed
+
+# Where vendor and distribution tools live; the environment of sudo, cron or udev is not trusted to say.
+SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+QUERY_SECONDS = 15.0
+RUN_SECONDS = 60.0
+
+Text = Union[str, Absent, Unknown]
+Names = Union[Tuple[str, ...], Absent, Unknown]
+
+
+class HostError(Exception):
+    """A write or a command that failed, in words for an operator."""
+
+
+class ForbiddenQueryError(Exception):
+    """A query outside the allow-list: a mistake in gpufab, never a state of the node."""
+
+
+class BusyLockError(HostError):
+    """Another gpufab holds the node."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a command printed and how it ended."""
+
+    rc: int
+    stdout: str
+    stderr: str
+
+    @property
+    def error(self) -> str:
+        """The first line that says what went wrong."""
+        lines = [line for text in (self.stderr, self.stdout) for line in text.splitlines() if line.strip()]
+        return f"exit {self.rc}: {lines[0].strip()}" if lines else f"exit {self.rc}"
+
+
+class Reader:
+    """Reads a node. ``root`` is where its file system starts."""
+
+    def __init__(self, root: str = "/") -> None:
+        self._root = root.rstrip("/")
+
+    def _path(self, path: str) -> str:
+        return self._root + path
+
+    def read(self, path: str) -> Text:
+        """The text of a file without its trailing newline."""
+        try:
+            with open(self._path(path), encoding="utf-8", errors="surrogateescape") as stream:
+                return stream.read().rstrip("\n")
+        except OSError as error:
+            return _unreadable(path, error)
+
+    def read_bytes(self, path: str) -> Union[bytes, Absent, Unknown]:
+        """The bytes of a file."""
+        try:
+            with open(self._path(path), "rb") as stream:
+                return stream.read()
+        except OSError as error:
+            return _unreadable(path, error)
+
+    def names(self, path: str) -> Names:
+        """The names in a directory, sorted."""
+        try:
+            return tuple(sorted(os.listdir(self._path(path))))
+        except OSError as error:
+            return _unreadable(path, error)
+
+    def link(self, path: str) -> Text:
+        """Where a symbolic link points, as it is written."""
+        try:
+            return os.readlink(self._path(path))
+        except OSError as error:
+            return ABSENT if error.errno == errno.EINVAL else _unreadable(path, error)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is something at the path."""
+        return os.path.lexists(self._path(path))
+
+    def size(self, path: str) -> Union[int, Absent, Unknown]:
+        """The size of a file in bytes."""
+        try:
+            return os.stat(self._path(path)).st_size
+        except OSError as error:
+            return _unreadable(path, error)
+
+    def query(self, *argv: str) -> Union[Output, Unknown]:
+        """What a command that only looks prints; Unknown when it is missing, hangs or cannot be started.
+
+        Raises:
+            ForbiddenQueryError: the command line is not on the allow-list.
+        """
+        if not allowed(argv):
+            raise ForbiddenQueryError(" ".join(argv))
+        try:
+            return _run(argv, QUERY_SECONDS)
+        except HostError as error:
+            return Unknown(str(error))
+
+    def uid(self) -> int:
+        """The user the program runs as; 0 is root."""
+        return os.geteuid()
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+
+class Host(Reader):
+    """A node that may be changed. Every method raises :class:`HostError` with what failed."""
+
+    def run(self, *argv: str) -> Output:
+        """Run a command that changes the node; a non-zero exit is an error."""
+        output = _run(argv, RUN_SECONDS)
+        if output.rc != 0:
+            raise HostError(f"{' '.join(argv)}: {output.error}")
+        return output
+
+    def set(self, path: str, value: str) -> None:
+        """Write a value into an existing attribute of sysfs or configfs, as ``echo value > path`` would."""
+        with _failing("write", path):
+            handle = os.open(self._path(path), os.O_WRONLY | os.O_TRUNC)
+            try:
+                os.write(handle, (value + "\n").encode())
+            finally:
+                os.close(handle)
+
+    def put(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        """Replace a regular file as a whole: readers see the old content or the new, also after a power cut."""
+        target = self._path(path)
+        temporary = f"{target}.{os.getpid()}.gpufab"
+        with _failing("write", path):
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            try:
+                with open(temporary, "wb") as stream:
+                    stream.write(content)
+                    stream.flush()
+                    os.fchmod(stream.fileno(), mode)
+                    os.fsync(stream.fileno())
+                os.replace(temporary, target)
+            except OSError:
+                _discard(temporary)
+                raise
+            _sync_directory(os.path.dirname(target))
+
+    def append(self, path: str, line: str, mode: int = 0o640) -> None:
+        """Append one line to a log and have it on disk before returning."""
+        target = self._path(path)
+        with _failing("append to", path):
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            handle = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
+            try:
+                os.write(handle, (line + "\n").encode("utf-8", "surrogateescape"))
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+    def rename(self, path: str, target: str) -> None:
+        """Move a file within its file system."""
+        with _failing("rename", path):
+            os.replace(self._path(path), self._path(target))
+
+    def symlink(self, path: str, target: str) -> None:
+        """Make ``path`` a symbolic link to ``target``, replacing what is there."""
+        temporary = f"{self._path(path)}.{os.getpid()}.gpufab"
+        with _failing("link", path):
+            os.makedirs(os.path.dirname(temporary), exist_ok=True)
+            os.symlink(target, temporary)
+            os.replace(temporary, self._path(path))
+
+    def remove(self, path: str) -> None:
+        """Remove a file or link; one that is already gone is fine."""
+        with _failing("remove", path):
+            _discard(self._path(path))
+
+    def make_directory(self, path: str) -> None:
+        """Make one directory, as configfs wants it: no parents; one that exists is fine."""
+        with _failing("make directory", path):
+            try:
+                os.mkdir(self._path(path))
+            except FileExistsError:
+                return
+
+    def remove_directory(self, path: str) -> None:
+        """Remove one directory, as configfs wants it; one that is already gone is fine."""
+        with _failing("remove directory", path):
+            try:
+                os.rmdir(self._path(path))
+            except FileNotFoundError:
+                return
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass on the node."""
+        time.sleep(seconds)
+
+    @contextmanager
+    def lock(self, path: str, seconds: float) -> Iterator[None]:
+        """Hold the one lock that apply and restore share; wait for it at most ``seconds``.
+
+        Raises:
+            BusyLockError: somebody else still holds it.
+        """
+        handle = os.open(self._path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _wait_for_lock(handle, path, seconds)
+            yield
+        finally:
+            os.close(handle)
+
+
+def sha256(content: bytes) -> str:
+    """The digest by which file contents are compared and shown."""
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def _unreadable(path: str, error: OSError) -> Union[Absent, Unknown]:
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return ABSENT
+    return Unknown(f"{path}: {error.strerror or error}")
+
+
+def _discard(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _sync_directory(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _failing(verb: str, path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HostError(f"cannot {verb} {path}: {error.strerror or error}") from error
+
+
+def _wait_for_lock(handle: int, path: str, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if time.monotonic() >= deadline:
+                raise BusyLockError(f"another gpufab run or a restore holds {path} since {seconds:.0f} s") from error
+            time.sleep(0.1)
+        else:
+            return
+
+
+def _run(argv: Sequence[str], seconds: float) -> Output:
+    """Run a command in its own session, so that a hung one is killed with all its children."""
+    program = _find(argv[0])
+    if program is None:
+        raise HostError(f"{argv[0]} is not installed")
+    environment = {"PATH": SEARCH_PATH, "LC_ALL": "C", "HOME": "/"}
+    try:
+        process = subprocess.Popen(
+            [program, *argv[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise HostError(f"{argv[0]} cannot be started: {error.strerror}") from error
+    try:
+        stdout, stderr = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        _kill(process)
+        raise HostError(f"{' '.join(argv)} did not answer within {seconds:.0f} s") from error
+    return Output(process.returncode, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    process.wait()
+
+
+def _find(program: str) -> Optional[str]:
+    candidates: List[str] = [f"{folder}/{program}" for folder in SEARCH_PATH.split(":")]
+    return next((path for path in candidates if os.access(path, os.X_OK)), None)

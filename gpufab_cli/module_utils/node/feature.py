@@ -1,0 +1,119 @@
+"""The node feature: gpufab's own program, units and udev rule, and no wish left of what is no longer managed."""
+
+from typing import Any, Dict, List, Tuple
+
+from ..change import ABSENT, Absent, Change, Finding, Plan, Step, Unknown
+from ..desired import DESIRED_D, desired_path
+from ..devices import Devices
+from ..host import Host, Reader, sha256
+from ..snapshot import Snapshot
+from .files import EARLY, LATE, LINKS, contents
+from .seen import NodeSeen
+from .want import NodeWant
+
+FEATURE = "node"
+DISABLED = "gpufab.restore=0"
+
+
+class Node:
+    """What a node needs so that every other feature survives a reboot."""
+
+    name = FEATURE
+    want_type = NodeWant
+    seen_type = NodeSeen
+    reads: Tuple[str, ...] = ()
+    restored = False
+
+    def gather(self, host: Reader, devices: Devices, want: NodeWant) -> NodeSeen:  # noqa: ARG002
+        """Digest the files and look at the restore units."""
+        return NodeSeen(
+            files={path: _digest(host, path) for path in contents()},
+            links={path: host.link(path) for path, _ in LINKS},
+            strays=_strays(host, want),
+            kernel_command_line=host.read("/proc/cmdline"),
+            **_units(host),
+        )
+
+    def plan(self, snapshot: Snapshot, want: NodeWant) -> Plan:  # noqa: ARG002
+        """One step for the files, one for strays; neither touches traffic."""
+        seen: NodeSeen = snapshot.seen[FEATURE]
+        steps = [Step("node files", tuple(_file_changes(seen))), Step("node strays", tuple(_stray_changes(seen)))]
+        return Plan(tuple(step for step in steps if step.changes), findings=tuple(_findings(seen)))
+
+    def only(self, want: NodeWant, device: str) -> NodeWant:  # noqa: ARG002
+        """The wish as a whole: it concerns no device."""
+        return want
+
+    def apply(self, step: Step, host: Host) -> None:
+        """Write files and links, then have systemd and udev read their configuration again.
+
+        A file is replaced as a whole or not at all, so undoing a step has no old content to bring back.
+        """
+        new = contents()
+        for change in step.changes:
+            _write(host, change, new)
+        if step.name == "node files":
+            _reload(host)
+
+
+def _digest(host: Reader, path: str) -> Any:
+    content = host.read_bytes(path)
+    return sha256(content) if isinstance(content, bytes) else content
+
+
+def _strays(host: Reader, want: NodeWant) -> Any:
+    names = host.names(DESIRED_D)
+    if isinstance(names, Unknown):
+        return names
+    managed = {desired_path(feature) for feature in want.features}
+    return tuple(name for name in (names if names is not ABSENT else ()) if f"{DESIRED_D}/{name}" not in managed)
+
+
+def _units(host: Reader) -> Dict[str, Any]:
+    """How the restore units last ended and whether systemd has read them as they are; without systemd, neither."""
+    output = host.query("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", EARLY, LATE)
+    if isinstance(output, Unknown) or output.rc != 0:
+        return {"failed_units": (), "stale_units": ()}
+    blocks = [dict(line.partition("=")[::2] for line in b.splitlines()) for b in output.stdout.strip().split("\n\n")]
+    failed = (f"{b.get('Id')}: {b.get('Result')}" for b in blocks if b.get("ActiveState") == "failed")
+    stale = (str(b.get("Id")) for b in blocks if b.get("NeedDaemonReload") == "yes")
+    return {"failed_units": tuple(failed), "stale_units": tuple(stale)}
+
+
+def _file_changes(seen: NodeSeen) -> List[Change]:
+    wanted: Dict[str, str] = {path: sha256(content) for path, content in contents().items()}
+    found = {**seen.files, **seen.links}
+    wanted.update(LINKS)
+    return [Change((path,), found[path], value, "node.files") for path, value in wanted.items() if found[path] != value]
+
+
+def _stray_changes(seen: NodeSeen) -> List[Change]:
+    if isinstance(seen.strays, Unknown):
+        return [Change((DESIRED_D,), seen.strays, ABSENT, "node.strays")]
+    return [Change((f"{DESIRED_D}/{name}",), "present", ABSENT, "node.strays") for name in seen.strays]
+
+
+def _findings(seen: NodeSeen) -> List[Finding]:
+    findings = [Finding("node.restore-failed", (unit.partition(":")[0],), unit) for unit in seen.failed_units]
+    line = seen.kernel_command_line
+    if isinstance(line, str) and DISABLED in line.split():
+        findings.append(Finding("node.restore-disabled", ("kernel command line",), DISABLED))
+    return findings
+
+
+def _write(host: Host, change: Change, new: Dict[str, bytes]) -> None:
+    (path,) = change.path
+    if isinstance(change.desired, Absent):
+        host.remove(path)
+    elif path in dict(LINKS):
+        host.symlink(path, change.desired)
+    elif path in new and sha256(new[path]) == change.desired:
+        host.put(path, new[path])
+
+
+def _reload(host: Host) -> None:
+    """Neither starts, stops or restarts anything; a container without udev has nothing to reload there."""
+    if host.exists("/run/systemd/system"):
+        host.run("systemctl", "daemon-reload")
+    if host.exists("/run/udev/control"):
+        host.run("udevadm", "control", "--reload")

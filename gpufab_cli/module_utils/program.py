@@ -1,0 +1,110 @@
+"""The program in the zip: ``collect`` for the audit, ``restore`` at boot.
+
+``collect`` reads wishes as JSON on stdin and prints one snapshot behind a marker line, so that a talkative login shell
+does no harm. ``restore`` brings back the wishes kept on the node; it is what the systemd units start.
+"""
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any, FrozenSet, List, Optional, TextIO
+
+from . import ansible_module, desired, planning, snapshot  # noqa: F401 one archive holds the whole core
+from .change import Impact
+from .converge import Order, Outcome, Status, converge
+from .features import FEATURES, WANT_TYPES
+from .host import Host, HostError, Reader
+from .journal import Run
+from .schema import SchemaError, decode
+
+MARKER = "--- gpufab snapshot 1 ---"
+RESTORE_ALLOW = frozenset({Impact.TRAFFIC, Impact.LINK_FLAP})
+"""What a restore may do to its own devices; never a management port, never more."""
+OK, FAILED, USAGE = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Phase:
+    """When a restore runs, and which endings of a step are good enough for it."""
+
+    name: str
+    good: FrozenSet[Status] = frozenset({Status.MADE})
+    busy_ok: bool = False
+    netdev: Optional[str] = None
+
+
+# Before the network nobody can use the node, so it is not asked whether it is idle; and what cannot be read yet,
+# such as RDMA-CM's defaults before rdma_cm is loaded, is left to the late phase.
+EARLY = Phase("early", frozenset({Status.MADE, Status.UNKNOWN}), busy_ok=True)
+LATE = Phase("late")
+
+
+def collect(host: Reader, stdin: TextIO, stdout: TextIO) -> int:
+    """Print a snapshot of everything that the wishes on stdin ask for."""
+    try:
+        data = json.load(stdin)
+        wants = {name: decode(WANT_TYPES[name], raw, name) for name, raw in data["wants"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        print(f"gpufab: wishes on stdin: {error}", file=sys.stderr)  # noqa: T201
+        return USAGE
+    text = snapshot.dumps(planning.take(host, FEATURES, wants))
+    stdout.write(f"{MARKER}\n{text}\n")
+    return OK
+
+
+def restore(host: Host, phase: Phase) -> int:
+    """Bring back every wish kept on the node; 1 when something could not be brought back."""
+    order = Order(
+        allow=RESTORE_ALLOW, busy_ok=phase.busy_ok, restore=True, run=Run(id=f"restore-{phase.name}", user="systemd")
+    )
+    status = OK
+    try:
+        for name, want in desired.load(host, WANT_TYPES):
+            status = max(status, _restore_one(host, name, want, phase, order))
+    except (HostError, SchemaError) as error:
+        _say(f"{phase.name}: {error}")
+        return FAILED
+    return status
+
+
+def _restore_one(host: Host, name: str, want: Any, phase: Phase, order: Order) -> int:
+    feature = FEATURES[name]
+    if not feature.restored:
+        return OK
+    if phase.netdev is not None:
+        want = feature.only(want, _pci(host, phase.netdev))
+    outcome = converge(host, feature, want, order)
+    for line in _lines(outcome):
+        _say(f"{phase.name}: {line}")
+    return OK if all(result.status in phase.good for result in outcome.steps) else FAILED
+
+
+def _pci(host: Reader, netdev: str) -> str:
+    target = host.link(f"/sys/class/net/{netdev}/device")
+    return target.rpartition("/")[2] if isinstance(target, str) else ""
+
+
+def _lines(outcome: Outcome) -> List[str]:
+    steps = [f"{r.step.name}: {r.status.value}{': ' + r.reason if r.reason else ''}" for r in outcome.steps]
+    return steps + [f"{finding.code} {'/'.join(finding.path)}: {finding.evidence}" for finding in outcome.findings]
+
+
+def _say(text: str) -> None:
+    print(f"gpufab: {text}", file=sys.stderr)  # noqa: T201
+
+
+def _phase(argv: List[str]) -> Optional[Phase]:
+    if argv[:1] == ["device"] and len(argv[1:]) == 1:
+        return Phase("device", netdev=argv[1])
+    return {"early": EARLY, "late": LATE}.get(" ".join(argv))
+
+
+def main(argv: List[str]) -> int:
+    """Run ``collect`` or ``restore early|late|device NETDEV``."""
+    if argv == ["collect"]:
+        return collect(Reader(), sys.stdin, sys.stdout)
+    phase = _phase(argv[1:]) if argv[:1] == ["restore"] else None
+    if phase is None:
+        _say("usage: collect | restore early | restore late | restore device NETDEV")
+        return USAGE
+    return restore(Host(), phase)

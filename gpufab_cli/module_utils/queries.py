@@ -1,0 +1,32 @@
+"""The allow-list of everything gpufab may run on a node to look at it: whole argv patterns, nothing else.
+
+Audit is read-only because of this file: a :class:`~.host.Reader` refuses any command line that matches no row. Each
+word is a regular expression that must match the whole argument. A command that can write with other arguments is
+listed only in the form that cannot (``dcb … show``, never ``dcb … set``).
+"""
+
+import re
+from typing import Sequence, Tuple
+
+NETDEV = r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,14}"
+IP = r"[0-9a-fA-F.:]{2,45}"
+UNIT = r"[A-Za-z0-9@_.\-]+"
+
+ALLOWED: Tuple[Tuple[str, ...], ...] = (
+    ("dcb", "-j", "(pfc|ets|app)", "show", "dev", NETDEV),
+    ("ethtool", "-a", NETDEV),
+    ("devlink", "-j", "dev", "info"),
+    ("ip", "-j", "addr", "show"),
+    ("ip", "-j", "(-4|-6)", "route", "show", "default"),
+    ("ip", "-j", "route", "get", IP),
+    ("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader"),
+    ("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", UNIT, UNIT),
+)
+
+
+def allowed(argv: Sequence[str]) -> bool:
+    """Whether the command line, word for word, is one that only looks."""
+    return any(
+        len(argv) == len(pattern) and all(re.fullmatch(p, word) for p, word in zip(pattern, argv))
+        for pattern in ALLOWED
+    )

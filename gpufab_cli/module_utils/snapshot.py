@@ -1,0 +1,55 @@
+"""One look at a node: its devices, what every asked-for feature saw, and at which boot."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Dict, Mapping, Tuple, Union
+
+from .change import Absent, Unknown
+from .devices import Devices
+from .record import Record
+from .schema import SchemaError, decode, encode
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What was found. ``seen`` holds each feature's Seen by name; ``desired`` digests of desired.d, by feature."""
+
+    hostname: str
+    boot_id: str
+    uid: int
+    devices: Devices
+    seen: Dict[str, Any] = field(default_factory=dict)
+    desired: Dict[str, Union[str, Absent, Unknown]] = field(default_factory=dict)
+    records: Dict[str, Record] = field(default_factory=dict)
+    format: int = FORMAT
+
+
+def dumps(snapshot: Snapshot) -> str:
+    """The snapshot as JSON, keys sorted."""
+    return json.dumps(encode(snapshot), sort_keys=True)
+
+
+def loads(text: str, seen_types: Mapping[str, type]) -> Snapshot:
+    """The snapshot that JSON text stands for.
+
+    Raises:
+        SchemaError: the text is no snapshot of this format.
+    """
+    try:
+        data: Dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        raise SchemaError(f"snapshot: {error}") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise SchemaError(f"snapshot: not of format {FORMAT}")
+    seen = {name: decode(seen_types[name], raw, name) for name, raw in _items(data, "seen", seen_types)}
+    snapshot: Snapshot = decode(Snapshot, {**data, "seen": {}})
+    return Snapshot(**{**snapshot.__dict__, "seen": seen})
+
+
+def _items(data: Mapping[str, Any], key: str, known: Mapping[str, type]) -> Tuple[Tuple[str, Any], ...]:
+    items = data.get(key)
+    if not isinstance(items, dict) or not set(items) <= set(known):
+        raise SchemaError(f"snapshot: {key} names a feature this version does not know")
+    return tuple(items.items())

@@ -1,0 +1,16 @@
+"""Ansible module: what a node needs so that every other feature survives a reboot."""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.ansible_module import run, spec
+from ..module_utils.features import FEATURES
+
+
+def main() -> None:
+    """Converge the node feature."""
+    feature = FEATURES["node"]
+    run(AnsibleModule(argument_spec=spec(feature), supports_check_mode=True), feature)
+
+
+if __name__ == "__main__":
+    main()
