@@ -1,7 +1,8 @@
 """What goes wrong for a reason the operator can act on, and the exit codes that say so."""
 
+import difflib
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 
 class Exit(enum.IntEnum):
@@ -46,3 +47,12 @@ class SpecErrors(GpufabError):  # noqa: N818 (many, so no Error)
         """The lines to print on stderr: each error with its own hint."""
         for error in self.errors:
             yield from error.lines()
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """A hint towards the closest of the known names, else the list of them."""
+    names = sorted(str(item) for item in known)
+    close = difflib.get_close_matches(str(name), names, n=1)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"known: {', '.join(names)}" if names else "none is declared"

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from gpufab_cli.errors import did_you_mean
 from gpufab_cli.spec import ranges
-from gpufab_cli.spec.faults import Fault, did_you_mean
+from gpufab_cli.spec.faults import Fault
 from gpufab_cli.spec.types import check_address, check_host_name
 
 if TYPE_CHECKING:

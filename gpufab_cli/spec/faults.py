@@ -1,6 +1,5 @@
 """Several faults found in one place of a spec, raised at once through pydantic."""
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -28,12 +27,3 @@ def raise_any(faults: Iterable[Fault]) -> None:
     found = tuple(faults)
     if found:
         raise Faults(found)
-
-
-def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """A hint towards the closest of the known names, else the list of them."""
-    names = sorted(str(item) for item in known)
-    close = difflib.get_close_matches(str(name), names, n=1)
-    if close:
-        return f"did you mean {close[0]}?"
-    return f"known: {', '.join(names)}" if names else "none is declared"

@@ -7,10 +7,10 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 
 from pydantic import BaseModel, ValidationError
 
-from gpufab_cli.errors import GpufabError, SpecErrors
+from gpufab_cli.errors import GpufabError, SpecErrors, did_you_mean
 from gpufab_cli.module_utils.schema import Pattern, Range
 from gpufab_cli.spec import source
-from gpufab_cli.spec.faults import Faults, did_you_mean
+from gpufab_cli.spec.faults import Faults
 from gpufab_cli.spec.model import FabricSpec
 from gpufab_cli.spec.source import KEY, Document, Loc
 

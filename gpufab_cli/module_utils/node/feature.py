@@ -30,7 +30,7 @@ class Node:
             files={path: _digest(host, path) for path in contents()},
             links={path: host.link(path) for path, _ in LINKS},
             strays=_strays(host, want),
-            kernel_command_line=host.read("/proc/cmdline"),
+            restore_disabled=_restore_disabled(host),
             **_units(host),
         )
 
@@ -69,6 +69,12 @@ def _strays(host: Reader, want: NodeWant) -> Any:
     return tuple(name for name in (names if names is not ABSENT else ()) if f"{DESIRED_D}/{name}" not in managed)
 
 
+def _restore_disabled(host: Reader) -> bool:
+    """Whether the kernel command line turns restore off. The line itself may hold secrets and stays on the node."""
+    line = host.read("/proc/cmdline")
+    return isinstance(line, str) and DISABLED in line.split()
+
+
 def _units(host: Reader) -> Dict[str, Any]:
     """How the restore units last ended and whether systemd has read them as they are; without systemd, neither."""
     output = host.query("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", EARLY, LATE)
@@ -95,8 +101,7 @@ def _stray_changes(seen: NodeSeen) -> List[Change]:
 
 def _findings(seen: NodeSeen) -> List[Finding]:
     findings = [Finding("node.restore-failed", (unit.partition(":")[0],), unit) for unit in seen.failed_units]
-    line = seen.kernel_command_line
-    if isinstance(line, str) and DISABLED in line.split():
+    if seen.restore_disabled:
         findings.append(Finding("node.restore-disabled", ("kernel command line",), DISABLED))
     return findings
 

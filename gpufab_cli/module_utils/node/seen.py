@@ -16,7 +16,7 @@ class NodeSeen:
     links: Dict[str, Content] = field(default_factory=dict)
     strays: Union[Tuple[str, ...], Unknown] = ()
     """Names in desired.d that are no managed feature's file."""
-    kernel_command_line: Content = ""
+    restore_disabled: bool = False
     failed_units: Tuple[str, ...] = ()
     stale_units: Tuple[str, ...] = ()
     """Units that changed on disk after systemd read them."""
