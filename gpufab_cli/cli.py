@@ -1,0 +1,131 @@
+"""The command line: finds the commands, and turns whatever goes wrong into one line and an exit code."""
+
+import ast
+import importlib
+import os
+import pkgutil
+import sys
+import tempfile
+import traceback
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import click
+from click.exceptions import NoArgsIsHelpError
+
+from gpufab_cli import __version__, commands
+from gpufab_cli.errors import Exit, GpufabError, did_you_mean
+
+PROGRAM = "gpufab"
+
+
+@cache
+def summaries() -> dict[str, str]:
+    """Each command and the first line of its help, read from source: listing them must not import what they use.
+
+    A module of gpufab_cli/commands that defines ``command`` is one; the others there are helpers.
+    """
+    found = {}
+    for module in pkgutil.iter_modules(commands.__path__):
+        tree = ast.parse((Path(commands.__path__[0]) / f"{module.name}.py").read_text(encoding="utf-8"))
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and node.name == "command":
+                lines = (ast.get_docstring(node) or "").splitlines()
+                found[module.name.replace("_", "-")] = lines[0].rstrip(".") if lines else ""
+    return found
+
+
+class Commands(click.Group):
+    """A group whose commands are modules, imported when used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        """Every command by name, sorted."""
+        return sorted(summaries())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import one command; None if there is no such."""
+        if cmd_name not in summaries():
+            return None
+        module = importlib.import_module(f"{commands.__name__}.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the arguments start with."""
+        if args[0] not in summaries():
+            raise GpufabError(f"no command {args[0]!r}", did_you_mean(args[0], summaries()))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(summaries().items()))
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("-v", "--verbose", is_flag=True, help="Say more; print tracebacks.")
+@click.version_option(__version__, prog_name=PROGRAM)
+@click.pass_context
+def cli(context: click.Context, verbose: bool) -> None:
+    """Declare a GPU fabric once; provision, prove and audit every node of it.
+
+    \b
+    gpufab validate     is fabric.yml right?
+    gpufab lock         which device is which rail
+    gpufab render       write the Ansible inventory
+    gpufab audit        what is not as declared, and why
+    gpufab apply        bring the nodes to what is declared
+
+    Exit codes: 0 in sync, 1 drift, pending, refused or failed, 2 usage or spec error, 3 only unknown or unreachable.
+    """
+    context.obj = verbose
+
+
+def main() -> None:
+    """Run the command line and leave the process."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code; errors are printed on stderr."""
+    try:
+        result = cli.main(arguments, prog_name=PROGRAM, standalone_mode=False)
+    except GpufabError as error:
+        _say(error.lines())
+        return error.exit_code
+    except NoArgsIsHelpError as error:
+        error.show()
+        return Exit.USAGE
+    except click.ClickException as error:
+        _say([f"error: {error.format_message()}", "hint: --help shows how the command is used"])
+        return Exit.USAGE
+    except click.Abort:
+        _say(["error: interrupted"])
+        return Exit.DRIFT
+    except BrokenPipeError:
+        # The reader has gone (| head): the interpreter's own flush at exit must not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.DRIFT
+    except Exception as error:
+        _crash(error, verbose=bool({"-v", "--verbose"} & set(arguments)))
+        return Exit.USAGE
+    return int(result) if isinstance(result, int) else Exit.IN_SYNC
+
+
+def _say(lines: Any) -> None:
+    for line in lines:
+        click.echo(line, err=True)
+
+
+def _crash(error: Exception, *, verbose: bool) -> None:
+    """Report a bug of gpufab itself: one line, and the traceback in a file of the user's own."""
+    text = "".join(traceback.format_exception(error))
+    with tempfile.NamedTemporaryFile("w", prefix="gpufab-", suffix=".txt", delete=False, encoding="utf-8") as file:
+        file.write(text)
+    if verbose:
+        click.echo(text, err=True, nl=False)
+    what = (str(error).splitlines() or [""])[0]
+    _say([f"error: {type(error).__name__}: {what}", f"hint: this is a bug in gpufab; its traceback is in {file.name}"])

@@ -1,0 +1,35 @@
+"""Options that commands share, so that they are spelt and explained the same everywhere."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def fabric_option(function: F) -> F:
+    """``-f/--fabric PATH``, passed as ``fabric``: the fabric.yml."""
+    return click.option(
+        "-f",
+        "--fabric",
+        type=click.Path(path_type=Path),
+        default="fabric.yml",
+        show_default=True,
+        envvar="GPUFAB_FABRIC",
+        show_envvar=True,
+        help="The fabric's file.",
+    )(function)
+
+
+def format_option(function: F) -> F:
+    """``--format table|json``, passed as ``output``: how results are printed on stdout."""
+    return click.option(
+        "--format",
+        "output",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        show_default=True,
+        help="How results are printed.",
+    )(function)

@@ -1,0 +1,60 @@
+"""``gpufab render``: fabric.yml and its lock → the Ansible inventory."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpufab_cli.commands.options import fabric_option
+from gpufab_cli.errors import Exit
+
+if TYPE_CHECKING:
+    from gpufab_cli.render.files import FileChange
+
+
+@click.command()
+@fabric_option
+@click.option("--check", is_flag=True, help="Write nothing; print the differences and exit 1 if there are any.")
+@click.option("--diff", is_flag=True, help="Print the differences that are written.")
+def command(fabric: Path, check: bool, diff: bool) -> Exit:
+    """Write the Ansible inventory beside fabric.yml.
+
+    Only files that bear gpufab's header are written or deleted; the site's own variables go in files beside them, such
+    as inventory/group_vars/gpufab/site.yml.
+
+    \b
+    Examples:
+      gpufab render
+      gpufab render --check            in CI: is the committed inventory stale?
+      gpufab render -f pod1/fabric.yml --diff
+    """
+    from gpufab_cli.render.fabric import changes, inventory_path
+    from gpufab_cli.render.files import write
+
+    found = changes(fabric)
+    if check or diff:
+        _print_diff(found, fabric.parent)
+    if not check:
+        write(inventory_path(fabric), found)
+    click.echo(_summary(found, check=check), err=True)
+    return Exit.DRIFT if check and found else Exit.IN_SYNC
+
+
+def _print_diff(changes: "tuple[FileChange, ...]", root: Path) -> None:
+    for change in changes:
+        for line in change.diff(root):
+            click.echo(line, nl=False)
+
+
+def _summary(changes: "tuple[FileChange, ...]", *, check: bool) -> str:
+    if not changes:
+        return "the inventory is up to date"
+    deleted = sum(change.wanted is None for change in changes)
+    parts = [f"{count} to {verb}" if check else f"{count} {verb}" for count, verb in _counts(changes, deleted, check)]
+    return "files: " + ", ".join(parts)
+
+
+def _counts(changes: "tuple[FileChange, ...]", deleted: int, check: bool) -> list[tuple[int, str]]:
+    verbs = ("write", "delete") if check else ("written", "deleted")
+    counts = zip((len(changes) - deleted, deleted), verbs, strict=True)
+    return [(count, verb) for count, verb in counts if count]
