@@ -1,0 +1,86 @@
+"""What the lab keeps on disk: its own state, keys, and the files by which ssh reaches the nodes."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from gpufab_cli.lab.railnet import Site
+from gpufab_cli.lab.shell import run
+
+USER = "ops"
+
+
+@dataclass(frozen=True)
+class NodeRecord:
+    """One node: its number gives its addresses, its port is where sshd is published on 127.0.0.1."""
+
+    name: str
+    number: int
+    machine: str
+    ssh_port: int
+
+
+@dataclass
+class LabFile:
+    """lab.json."""
+
+    site: Site = field(default_factory=Site)
+    nodes: dict[str, NodeRecord] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path) -> "LabFile":
+        """Reads lab.json; a lab that never was is empty."""
+        if not path.exists():
+            return cls()
+        raw = json.loads(path.read_text())
+        return cls(Site(**raw["site"]), {name: NodeRecord(**node) for name, node in raw["nodes"].items()})
+
+    def save(self, path: Path) -> None:
+        """Writes lab.json whole or not at all."""
+        write(path, json.dumps(asdict(self), indent=2) + "\n")
+
+    def free_number(self) -> int:
+        """The lowest node number not in use."""
+        used = {node.number for node in self.nodes.values()}
+        return next(number for number in range(1, len(used) + 2) if number not in used)
+
+
+def write(path: Path, text: str, mode: int = 0o644) -> None:
+    """Replaces a file in one move."""
+    scratch = path.with_name(f".{path.name}.new")
+    scratch.write_text(text)
+    scratch.chmod(mode)
+    scratch.replace(path)
+
+
+def keypair(path: Path, comment: str) -> None:
+    """Makes an ed25519 key without passphrase, if there is none yet."""
+    if not path.exists():
+        run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(path)])
+
+
+def node_keys(folder: Path, user_key: Path) -> None:
+    """The folder a node mounts as /etc/ssh/lab: its host key and who may log in."""
+    folder.mkdir(parents=True, exist_ok=True)
+    keypair(folder / "ssh_host_ed25519_key", "gpufab lab host")
+    write(folder / "authorized_keys", user_key.with_suffix(".pub").read_text())
+
+
+def ssh_files(root: Path, nodes: list[NodeRecord], host_keys: dict[str, Path]) -> None:
+    """Writes ssh_config and known_hosts for the nodes."""
+    blocks, known = [], []
+    for node in nodes:
+        blocks.append(
+            f"Host {node.name}\n"
+            f"  HostName 127.0.0.1\n"
+            f"  Port {node.ssh_port}\n"
+            f"  User {USER}\n"
+            f"  IdentityFile {root / 'id_ed25519'}\n"
+            f"  IdentitiesOnly yes\n"
+            f"  UserKnownHostsFile {root / 'known_hosts'}\n"
+            f"  StrictHostKeyChecking yes\n"
+        )
+        kind, key = host_keys[node.name].with_suffix(".pub").read_text().split()[:2]
+        known.append(f"[127.0.0.1]:{node.ssh_port} {kind} {key}\n")
+    write(root / "ssh_config", "\n".join(blocks))
+    write(root / "known_hosts", "".join(known))

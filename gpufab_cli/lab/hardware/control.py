@@ -1,0 +1,54 @@
+"""What the lab may ask of a hardware process."""
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from gpufab_cli.lab.hardware import drift
+from gpufab_cli.lab.hardware.model import Hardware
+from gpufab_cli.lab.hardware.state import Fault
+
+Reply = dict[str, Any]
+
+
+def answer(hw: Hardware, request: dict[str, Any]) -> Reply:
+    """Answers one request; an error is `{"error": text}`."""
+    verb = _VERBS.get(str(request.pop("verb", "")))
+    if verb is None:
+        return {"error": "unknown verb"}
+    try:
+        return verb(hw, **request)
+    except (OSError, TypeError, KeyError) as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def _status(hw: Hardware) -> Reply:
+    return {
+        "pid": os.getpid(),
+        "up": hw.node is not None,
+        "boot_id": hw.state.boot_id,
+        "boots": hw.state.boots,
+        "faults": [asdict(fault) for fault in hw.state.faults],
+    }
+
+
+def _break(hw: Hardware, name: str, target: str, count: int) -> Reply:
+    """Puts a lasting fault in force."""
+    hw.set_fault(Fault(name, target, count))
+    return {}
+
+
+def _repair(hw: Hardware, name: str, target: str | None = None) -> Reply:
+    """Ends a lasting fault."""
+    hw.clear_fault(name, target)
+    return {}
+
+
+def _drift(hw: Hardware, name: str, netdev: str) -> Reply:
+    """Changes settings behind gpufab's back."""
+    drift.DRIFTS[name](hw, netdev)
+    return {}
+
+
+_VERBS: dict[str, Callable[..., Reply]] = {"status": _status, "break": _break, "repair": _repair, "drift": _drift}

@@ -1,0 +1,242 @@
+"""The machine: its state, its cables and what mlx5 does when told something.
+
+Methods that set something raise OSError with the errno the kernel gives; both faces turn that into what a user sees.
+"""
+
+import errno
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpufab_cli.lab.hardware.netdev import Links, Node, no_device
+from gpufab_cli.lab.hardware.state import Ets, Fault, Port, State
+from gpufab_cli.lab.hardware.writes import Writes
+from gpufab_cli.lab.machine import Identity, Machine, PortPlace
+
+# How long a ConnectX link stays down when the driver toggles it; real optics take seconds, which tests need not wait for.
+FLAP_S = 0.3
+
+
+@dataclass(frozen=True)
+class Cables:
+    """Where the rails' far ends are: interface names by rail, in the lab's network namespace."""
+
+    links: Links
+    ends: tuple[str, ...]
+
+
+def fail(code: int) -> OSError:
+    """The OSError of an errno."""
+    return OSError(code, os.strerror(code))
+
+
+class Hardware:
+    """One machine."""
+
+    def __init__(self, machine: Machine, identity: Identity, state_path: Path, cables: Cables | None = None) -> None:
+        self.machine = machine
+        self.identity = identity
+        self._path = state_path
+        self.state = State.load(state_path) if state_path.exists() else State.factory(machine)
+        self.writes = Writes(state_path.with_name("writes.jsonl"), self.state)
+        self.cables = cables
+        self.node: Node | None = None
+        self.structure = 0  # grows whenever files of /sys may have come or gone
+        self._lock = threading.RLock()
+        self._thread = threading.local()
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def save(self) -> None:
+        """Writes the state down."""
+        with self._lock:
+            self.state.save(self._path)
+
+    def restructure(self) -> None:
+        """Tells the /sys face that files may have come or gone."""
+        self.structure += 1
+
+    def live(self) -> Node:
+        """The node's interfaces.
+
+        Raises:
+            OSError: ENODEV while the node is down.
+        """
+        if self.node is None:
+            raise no_device()
+        return self.node
+
+    def place(self, netdev: str) -> PortPlace | None:
+        """The port behind a netdev, None for interfaces that are no hardware."""
+        return next((port for port in self.machine.ports if port.netdev == netdev), None)
+
+    def port(self, netdev: str) -> Port:
+        """The settings of a port."""
+        return self.state.ports[netdev]
+
+    def reboot(self) -> None:
+        """A power cycle: what hardware forgets is forgotten."""
+        with self._lock:
+            self.state.reboot()
+            self.restructure()
+            self.save()
+
+    def driver_reload(self) -> None:
+        """Unloads and loads the NIC driver and rdma_cm; the links go down and up."""
+        with self._lock:
+            self.state.driver_reload()
+            self.restructure()
+            self.save()
+        for port in self.machine.ports:
+            self.flap(port.netdev)
+
+    @contextmanager
+    def pretending(self) -> Iterator[None]:
+        """While it holds, settings made by this thread are accepted and forgotten."""
+        self._thread.pretends = True
+        try:
+            yield
+        finally:
+            self._thread.pretends = False
+
+    def change(self, netdev: str, edit: Callable[[Port], None]) -> None:
+        """Edits a port and saves."""
+        if getattr(self._thread, "pretends", False):
+            return
+        with self._lock:
+            edit(self.port(netdev))
+            self.save()
+
+    # ---- links -------------------------------------------------------------------------------------------------------
+
+    def _cable(self, netdev: str, up: bool) -> None:
+        place = self.place(netdev)
+        if self.cables is not None and place is not None:
+            self.cables.links.set_up(self.cables.ends[self.machine.ports.index(place)], up)
+
+    def flap(self, netdev: str) -> None:
+        """Takes the link down and brings it back after FLAP_S, unless it is held down by a fault."""
+        if self.state.fault("link-down", netdev):
+            return
+        self.port(netdev).link_downs += 1
+        self._cable(netdev, False)
+        timer = threading.Timer(FLAP_S, self._rise, [netdev])
+        timer.daemon = True
+        timer.start()
+
+    def _rise(self, netdev: str) -> None:
+        if not self.state.fault("link-down", netdev):
+            self._cable(netdev, True)
+
+    def carrier(self, netdev: str) -> bool:
+        """Whether the link is up."""
+        return self.live().carrier(netdev)
+
+    # ---- mlx5 --------------------------------------------------------------------------------------------------------
+
+    def set_pfc(self, netdev: str, pfc: list[bool], delay: int | None) -> None:
+        """Sets PFC. mlx5 clears global pause with it and toggles the link when the mask changes.
+
+        Args:
+            netdev: The port.
+            pfc: One flag a priority.
+            delay: Cable length in metres; None leaves it.
+
+        Raises:
+            OSError: EINVAL for a cable length outside 1..999; the mask is then already set, as in the driver.
+        """
+
+        def edit(port: Port) -> None:
+            port.pfc = pfc
+            port.pause_rx = port.pause_tx = False
+            self.flap(netdev)
+
+        if self.port(netdev).pfc != pfc:
+            self.change(netdev, edit)
+        if delay is not None and delay != self.port(netdev).pfc_delay:
+            if not 1 <= delay <= 999:
+                raise fail(errno.EINVAL)
+            self.change(netdev, lambda port: setattr(port, "pfc_delay", delay))
+
+    def set_pause(self, netdev: str, rx: bool, tx: bool) -> None:
+        """Sets global pause; mlx5 clears PFC with it. The kernel passes on only what differs."""
+
+        def edit(port: Port) -> None:
+            port.pause_rx, port.pause_tx = rx, tx
+            port.pfc = [False] * len(port.pfc)
+
+        if (rx, tx) != (self.port(netdev).pause_rx, self.port(netdev).pause_tx):
+            self.change(netdev, edit)
+
+    def set_ets(self, netdev: str, ets: Ets) -> None:
+        """Sets transmission selection.
+
+        Raises:
+            OSError: EINVAL when shares of ets classes do not add up to 100; EOPNOTSUPP for a selection mlx5 lacks.
+        """
+        if "cbs" in ets.tsa:
+            raise fail(errno.EOPNOTSUPP)
+        shares = [bw for tsa, bw in zip(ets.tsa, ets.bw, strict=True) if tsa == "ets"]
+        if shares and sum(shares) != 100:
+            raise fail(errno.EINVAL)
+        self.change(netdev, lambda port: setattr(port, "ets", ets))
+
+    def set_buffer(self, netdev: str, prio_buffer: list[int], sizes: list[int]) -> None:
+        """Sets receive buffers in bytes.
+
+        Raises:
+            OSError: EINVAL when they exceed the port's buffer.
+        """
+        if sum(sizes) > self.machine.nic.buffer_bytes:
+            raise fail(errno.EINVAL)
+
+        def edit(port: Port) -> None:
+            port.prio_buffer, port.buffer_size = prio_buffer, sizes
+
+        self.change(netdev, edit)
+
+    def set_dscp(self, netdev: str, dscp: int, priority: int) -> None:
+        """Maps a DSCP; mlx5 holds one priority a DSCP, and a new one takes the place of the old."""
+        self.change(netdev, lambda port: port.dscp.update({dscp: priority}))
+
+    def unset_dscp(self, netdev: str, dscp: int, priority: int) -> None:
+        """Removes a mapping.
+
+        Raises:
+            OSError: ENOENT when there is no such mapping.
+        """
+        if self.port(netdev).dscp.get(dscp) != priority:
+            raise fail(errno.ENOENT)
+        self.change(netdev, lambda port: port.dscp.pop(dscp) and None)
+
+    # ---- RDMA-CM -----------------------------------------------------------------------------------------------------
+
+    def cma_directory(self, netdev: str, present: bool) -> None:
+        """Makes or removes a device's directory in configfs; its values live on in rdma_cm."""
+        self.change(netdev, lambda port: setattr(port.cma, "directory", present))
+        self.restructure()
+
+    # ---- faults ------------------------------------------------------------------------------------------------------
+
+    def set_fault(self, fault: Fault) -> None:
+        """Puts a lasting fault in force."""
+        with self._lock:
+            self.writes.set_fault(fault)
+            self.restructure()
+            self.save()
+        if fault.name == "link-down":
+            self.port(fault.target).link_downs += 1
+            self._cable(fault.target, False)
+
+    def clear_fault(self, name: str, target: str | None = None) -> None:
+        """Ends a lasting fault."""
+        with self._lock:
+            held = [f.target for f in self.state.faults if f.name == "link-down" and name == f.name]
+            self.writes.clear_fault(name, target)
+            self.restructure()
+            self.save()
+        for netdev in held:
+            self._rise(netdev)

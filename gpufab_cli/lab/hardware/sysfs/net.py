@@ -1,0 +1,125 @@
+"""Network interfaces: rails with their NIC, and whatever else the node has without one."""
+
+import errno
+from collections.abc import Callable
+from functools import partial
+
+from gpufab_cli.lab.hardware.model import Hardware, fail
+from gpufab_cli.lab.hardware.state import PRIORITIES, Port
+from gpufab_cli.lab.hardware.sysfs.tree import Tree, number
+
+_U32 = 2**32 - 1
+# Where the driver checks more than the width of the field (NVIDIA "DCQCN CC parameters").
+_RANGES = {
+    "cnp_dscp": (0, 63),
+    "cnp_802p_prio": (0, 7),
+    "dce_tcp_g": (0, 1023),
+    "dce_tcp_rtt": (1, 131071),
+    "initial_alpha_value": (1, 1023),
+    "rpg_min_dec_fac": (0, 100),
+    "rpg_gd": (0, 15),
+    "clamp_tgt_rate": (0, 1),
+    "clamp_tgt_rate_after_time_inc": (0, 1),
+}
+_STATISTICS = ("rx_bytes", "rx_packets", "rx_errors", "rx_dropped", "tx_bytes", "tx_packets", "tx_errors", "tx_dropped")
+# Where /proc/net/dev has them.
+_COLUMNS = (0, 1, 2, 3, 8, 9, 10, 11)
+
+
+def add(tree: Tree, hw: Hardware) -> None:
+    """Adds all interfaces that the node has now."""
+    tree.directory("/class/net")
+    for name in hw.live().names() if hw.node else ():
+        place = hw.place(name)
+        if place is None:
+            _interface(tree, hw, name, f"/devices/virtual/net/{name}")
+            continue
+        device = f"/devices/{place.sysfs}"
+        path = f"{device}/net/{name}"
+        _interface(tree, hw, name, path)
+        _port(tree, hw, name, path)
+        tree.link(f"{path}/device", device)
+        if not hw.state.fault("no-ecn-sysfs"):
+            _ecn(tree, hw, name, f"{path}/ecn")
+
+
+def _interface(tree: Tree, hw: Hardware, name: str, path: str) -> None:
+    tree.link(f"/class/net/{name}", path)
+    tree.link(f"{path}/subsystem", "/class/net")
+    tree.live(f"{path}/address", lambda: hw.live().mac(name))
+    tree.live(f"{path}/mtu", lambda: hw.live().mtu(name), lambda text: hw.live().set_mtu(name, number(text, 68, _U32)))
+    tree.live(f"{path}/ifindex", lambda: hw.live().index(name))
+    tree.live(f"{path}/type", lambda: hw.live().hardware_type(name))
+    tree.live(f"{path}/flags", lambda: hex(hw.live().flags(name)))
+    tree.live(f"{path}/operstate", partial(_operstate, hw, name))
+    tree.live(f"{path}/carrier", partial(_carrier, hw, name))
+    tree.text(f"{path}/dev_id", "0x0")
+    tree.text(f"{path}/dev_port", 0)
+    for statistic, column in zip(_STATISTICS, _COLUMNS, strict=True):
+        tree.live(f"{path}/statistics/{statistic}", partial(_counter, hw, name, column))
+
+
+def _counter(hw: Hardware, name: str, column: int) -> int:
+    return hw.live().counters(name)[column]
+
+
+def _operstate(hw: Hardware, name: str) -> str:
+    if hw.place(name) is None and not hw.live().is_ethernet(name):
+        return "unknown"
+    return "up" if hw.live().admin_up(name) and hw.live().carrier(name) else "down"
+
+
+def _carrier(hw: Hardware, name: str) -> int:
+    if not hw.live().admin_up(name):
+        raise fail(errno.EINVAL)
+    return int(hw.live().carrier(name))
+
+
+def _port(tree: Tree, hw: Hardware, name: str, path: str) -> None:
+    def speed() -> int:
+        return hw.machine.nic.speed_gbps * 1000 if _carrier(hw, name) else -1
+
+    tree.live(f"{path}/speed", speed)
+    tree.live(f"{path}/duplex", lambda: "full" if _carrier(hw, name) else "unknown")
+    tree.text(f"{path}/phys_port_name", "p0")
+
+
+def _ecn(tree: Tree, hw: Hardware, name: str, path: str) -> None:
+    """The vendor driver's congestion control files."""
+    for side in ("np", "rp"):
+        for priority in range(PRIORITIES):
+            read = partial(_enabled, hw, name, side, priority)
+            write = partial(_enable, hw, name, side, priority)
+            tree.live(f"{path}/roce_{side}/enable/{priority}", read, write)
+        values: dict[str, int] = getattr(hw.port(name), side)
+        for key in values:
+            tree.live(f"{path}/roce_{side}/{key}", partial(_value, hw, name, side, key), _setter(hw, name, side, key))
+
+
+def _enabled(hw: Hardware, name: str, side: str, priority: int) -> int:
+    flags: list[bool] = getattr(hw.port(name), f"{side}_enable")
+    return int(flags[priority])
+
+
+def _enable(hw: Hardware, name: str, side: str, priority: int, text: str) -> None:
+    wanted = bool(number(text, 0, 1))
+
+    def edit(port: Port) -> None:
+        getattr(port, f"{side}_enable")[priority] = wanted
+
+    hw.change(name, edit)
+
+
+def _value(hw: Hardware, name: str, side: str, key: str) -> int:
+    values: dict[str, int] = getattr(hw.port(name), side)
+    return values[key]
+
+
+def _setter(hw: Hardware, name: str, side: str, key: str) -> Callable[[str], None]:
+    low, high = _RANGES.get(key, (0, _U32))
+
+    def write(text: str) -> None:
+        wanted = number(text, low, high)
+        hw.change(name, lambda port: getattr(port, side).update({key: wanted}))
+
+    return write

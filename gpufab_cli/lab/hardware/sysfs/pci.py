@@ -1,0 +1,87 @@
+"""PCI functions: bridges, NIC ports and GPUs, nested as the bus nests them."""
+
+import errno
+
+from gpufab_cli.lab.hardware.model import Hardware, fail
+from gpufab_cli.lab.hardware.sysfs.system import cpu_mask
+from gpufab_cli.lab.hardware.sysfs.tree import Tree, number
+from gpufab_cli.lab.machine import Gpu, Nic, Place
+
+_ROOT_PORT = ("0x8086", "0x352a")  # Intel Sapphire Rapids root port
+_SWITCH = ("0x1000", "0xc030")  # Broadcom PEX890xx
+_BRIDGE, _ETHERNET, _DISPLAY = "0x060400", "0x020000", "0x030200"
+
+
+def add(tree: Tree, hw: Hardware) -> None:
+    """Adds all PCI functions of the machine."""
+    machine = hw.machine
+    for place in (*machine.ports, *machine.gpus):
+        _bridges(tree, hw, place)
+    for port in machine.ports:
+        _function(tree, hw, port, machine.nic, _ETHERNET)
+        _sriov(tree, hw, port)
+    for gpu in machine.gpus:
+        _function(tree, hw, gpu, machine.gpu, _DISPLAY)
+
+
+def _common(tree: Tree, hw: Hardware, path: str, pci: str, numa: int, ids: tuple[str, str], kind: str) -> None:
+    tree.link(f"/bus/pci/devices/{pci}", path)
+    tree.link(f"{path}/subsystem", "/bus/pci")
+    for name, value in (("vendor", ids[0]), ("device", ids[1]), ("class", kind), ("numa_node", numa)):
+        tree.text(f"{path}/{name}", value)
+    tree.text(f"{path}/local_cpulist", hw.machine.numa[numa].cpus)
+    tree.text(f"{path}/local_cpus", cpu_mask(hw.machine.numa[numa].cpus))
+    tree.text(f"{path}/enable", 1)
+
+
+def _bridges(tree: Tree, hw: Hardware, place: Place) -> None:
+    path = "/devices/" + place.sysfs.split("/", 1)[0]
+    for depth, pci in enumerate(place.behind):
+        path = f"{path}/{pci}"
+        if f"{path}/class" not in tree.entries:
+            _common(tree, hw, path, pci, place.numa, _SWITCH if depth else _ROOT_PORT, _BRIDGE)
+            _driver(tree, path, pci, "pcieport")
+
+
+def _driver(tree: Tree, path: str, pci: str, driver: str) -> None:
+    tree.link(f"{path}/driver", f"/bus/pci/drivers/{driver}")
+    tree.link(f"/bus/pci/drivers/{driver}/{pci}", path)
+    tree.link(f"/bus/pci/drivers/{driver}/module", f"/module/{driver}")
+
+
+def _function(tree: Tree, hw: Hardware, place: Place, part: Nic | Gpu, kind: str) -> None:
+    path = f"/devices/{place.sysfs}"
+    _common(tree, hw, path, place.pci, place.numa, (part.vendor, part.device), kind)
+    _driver(tree, path, place.pci, part.driver)
+    for name in ("current", "max"):
+        tree.text(f"{path}/{name}_link_speed", part.pcie_speed)
+        tree.text(f"{path}/{name}_link_width", part.pcie_width)
+    tree.text(f"{path}/subsystem_vendor", part.subsystem_vendor)
+    tree.text(f"{path}/subsystem_device", part.subsystem_device)
+    tree.text(f"{path}/revision", "0x00")
+    tree.text(f"{path}/uevent", _uevent(place, part, kind))
+
+
+def _uevent(place: Place, part: Nic | Gpu, kind: str) -> str:
+    ids = f"{part.vendor[2:]}:{part.device[2:]}".upper()
+    subsystem = f"{part.subsystem_vendor[2:]}:{part.subsystem_device[2:]}".upper()
+    lines = (
+        f"DRIVER={part.driver}",
+        f"PCI_CLASS={kind[2:].lstrip('0').upper()}",
+        f"PCI_ID={ids}",
+        f"PCI_SUBSYS_ID={subsystem}",
+        f"PCI_SLOT_NAME={place.pci}",
+    )
+    return "\n".join(lines)
+
+
+def _sriov(tree: Tree, hw: Hardware, place: Place) -> None:
+    """VFs are not emulated yet: the count is 0 and stays so, more ends as on a board without the address space."""
+    path, total = f"/devices/{place.sysfs}", hw.machine.nic.total_vfs
+
+    def set_numvfs(text: str) -> None:
+        if number(text, 0, total, errno.ERANGE):
+            raise fail(errno.ENOMEM)
+
+    tree.text(f"{path}/sriov_totalvfs", total)
+    tree.live(f"{path}/sriov_numvfs", lambda: 0, set_numvfs)

@@ -1,0 +1,108 @@
+"""A tree of sysfs files: constants, live readings and settings."""
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from posixpath import dirname
+
+from gpufab_cli.lab.hardware.model import fail
+
+Read = Callable[[], str]
+Write = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class File:
+    """An attribute. Without `write` it is 0444, and opening it for writing fails even for root, as in the kernel."""
+
+    read: Read
+    write: Write | None = None
+    mode: int = 0o444
+
+
+@dataclass(frozen=True)
+class Link:
+    """A symbolic link."""
+
+    target: str
+
+
+@dataclass
+class Directory:
+    """A directory. `make` and `remove` exist only in configfs; `remove` is what rmdir of this directory does."""
+
+    names: list[str] = field(default_factory=list)
+    make: Callable[[str], None] | None = None
+    remove: Callable[[], None] | None = None
+
+
+Entry = File | Link | Directory
+
+
+class Tree:
+    """Entries by path; parents come by themselves."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {"/": Directory()}
+
+    def _add(self, path: str, entry: Entry) -> None:
+        parent = self.directory(dirname(path))
+        if path not in self.entries:
+            parent.names.append(path.rsplit("/", 1)[1])
+        self.entries[path] = entry
+
+    def directory(self, path: str) -> Directory:
+        """The directory at a path, made if need be."""
+        known = self.entries.get(path)
+        if isinstance(known, Directory):
+            return known
+        made = Directory()
+        self._add(path, made)
+        return made
+
+    def text(self, path: str, value: object, mode: int = 0o444) -> None:
+        """A constant."""
+        line = _line(value)
+        self._add(path, File(lambda: line, mode=mode))
+
+    def live(self, path: str, read: Callable[[], object], write: Write | None = None) -> None:
+        """A reading taken at each read, writable when `write` is given; nothing reads as an empty file."""
+        self._add(path, File(lambda: _line(read()), write, 0o644 if write else 0o444))
+
+    def link(self, path: str, target: str) -> None:
+        """A link to an absolute path of the tree, written relative as the kernel does."""
+        here, there = path.split("/")[1:-1], target.split("/")[1:]
+        common = 0
+        while common < min(len(here), len(there)) and here[common] == there[common]:
+            common += 1
+        self._add(path, Link("/".join([".."] * (len(here) - common) + there[common:])))
+
+    def get(self, path: str) -> Entry:
+        """The entry at a path.
+
+        Raises:
+            OSError: ENOENT.
+        """
+        entry = self.entries.get(path)
+        if entry is None:
+            raise fail(errno.ENOENT)
+        return entry
+
+
+def _line(value: object) -> str:
+    return "" if value == "" else f"{value}\n"
+
+
+def number(text: str, low: int, high: int, beyond: int = errno.EINVAL) -> int:
+    """Parses what was written to a numeric attribute.
+
+    Raises:
+        OSError: EINVAL for what is no number, `beyond` outside low..high.
+    """
+    try:
+        value = int(text.strip(), 0)
+    except ValueError:
+        raise fail(errno.EINVAL) from None
+    if not low <= value <= high:
+        raise fail(beyond)
+    return value

@@ -1,0 +1,216 @@
+"""A lab: emulated nodes that belong together, kept below one folder."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from gpufab_cli.lab import files, image, machine, podman, railnet
+from gpufab_cli.lab.errors import LabError
+from gpufab_cli.lab.files import LabFile, NodeRecord
+from gpufab_cli.lab.node import Node
+
+_RUN = Path("/run/gpufab-lab")  # socket paths must be short, so not below the lab's own folder
+_NEEDED = {
+    "podman": "podman",
+    "mmdebstrap": "mmdebstrap",
+    "ip": "iproute2",
+    "ssh-keygen": "openssh-client",
+    "iptables": "iptables",
+}
+# Two CPUs boot a few nodes at a time faster than all at once.
+_AT_ONCE = 4
+
+
+def _silent(_: str) -> None:
+    """Says nothing."""
+
+
+class Lab:
+    """The nodes below one folder. `say` gets progress, a line at a time."""
+
+    def __init__(self, folder: Path, say: Callable[[str], None] = _silent) -> None:
+        self.folder = folder.absolute()
+        self.id = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:8]
+        self._say = say
+        self._prefix = f"gpufab-{self.id}-"
+        self._netns = f"gpufab-{self.id}"
+        self._run = _RUN / self.id
+
+    # ---- finding -----------------------------------------------------------------------------------------------------
+
+    @property
+    def ssh_config(self) -> Path:
+        """The file to give to `ssh -F`."""
+        return self.folder / "ssh_config"
+
+    def _file(self) -> LabFile:
+        return LabFile.load(self.folder / "lab.json")
+
+    def nodes(self) -> list[Node]:
+        """All nodes the lab has been told of, by number."""
+        return [self._node(record) for record in sorted(self._file().nodes.values(), key=lambda node: node.number)]
+
+    def node(self, name: str) -> Node:
+        """One node.
+
+        Raises:
+            LabError: The lab has no such node.
+        """
+        for node in self.nodes():
+            if node.record.name == name:
+                return node
+        known = ", ".join(node.record.name for node in self.nodes())
+        raise LabError(f"no node {name!r}", hint=f"known: {known}" if known else "gpufab lab up")
+
+    def _node(self, record: NodeRecord) -> Node:
+        return Node(
+            record,
+            container=f"{self._prefix}{record.name}",
+            netns=self._netns,
+            site=self._file().site,
+            state=self.folder / "nodes" / record.name,
+            run=self._run / record.name,
+        )
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keeps a second `lab` command on the same folder waiting."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    # ---- up and down -------------------------------------------------------------------------------------------------
+
+    def up(self, names: Sequence[str], machine_type: str = "hgx-h100") -> None:
+        """Brings nodes up; what runs is left alone, what is dead is made anew.
+
+        Raises:
+            LabError: Something the lab needs is missing, or a node does not come up.
+        """
+        require()
+        kind = machine.load(machine_type)
+        with self._locked():
+            tag = image.ensure(self._say)
+            self._register(names, machine_type)
+            self._clean()
+            files.keypair(self.folder / "id_ed25519", "gpufab lab")
+            railnet.create(self._netns, len(kind.ports), self._file().site)
+            wanted = [self.node(name) for name in names]
+            known = podman.containers(self._prefix)
+            self._each(wanted, lambda node: self._bring_up(node, tag, known.get(node.container)))
+            self._write_ssh()
+
+    def _bring_up(self, node: Node, tag: str, known: dict[str, Any] | None) -> None:
+        node.ensure_container(tag, known)
+        node.wait_up()
+        self._say(f"{node.record.name} is up")
+
+    def _each(self, nodes: Sequence[Node], act: Callable[[Node], None]) -> None:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for done in [pool.submit(act, node) for node in nodes]:
+                done.result()
+
+    def _register(self, names: Sequence[str], machine_type: str) -> None:
+        book = self._file()
+        for name in names:
+            known = book.nodes.get(name)
+            if known is None:
+                taken = {node.ssh_port for node in book.nodes.values()}
+                book.nodes[name] = NodeRecord(name, book.free_number(), machine_type, _free_port(taken))
+            elif known.machine != machine_type:
+                raise LabError(f"{name} is a {known.machine}, not a {machine_type}", hint="gpufab lab down first")
+        book.save(self.folder / "lab.json")
+
+    def _clean(self) -> None:
+        """Removes this lab's containers that lab.json does not know: leftovers of a killed run."""
+        ours = {node.container for node in self.nodes()}
+        for name in podman.containers(self._prefix).keys() - ours:
+            podman.remove(name)
+
+    def _write_ssh(self) -> None:
+        there = [node for node in self.nodes() if node.host_key.exists()]
+        keys = {node.record.name: node.host_key for node in there}
+        files.ssh_files(self.folder, [node.record for node in there], keys)
+
+    def down(self) -> None:
+        """Removes everything this lab has made, its folder included."""
+        require()
+        with self._locked():
+            for name in podman.containers(self._prefix):
+                podman.remove(name)
+            for node in self.nodes():
+                node.end_hardware()
+            railnet.delete(self._netns)
+            shutil.rmtree(self._run, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    # ---- looking and rebooting ---------------------------------------------------------------------------------------
+
+    def status(self) -> list[dict[str, Any]]:
+        """One record a node: whether container and hardware live, its boot, its faults."""
+        return [self._status(node) for node in self.nodes()]
+
+    def _status(self, node: Node) -> dict[str, Any]:
+        lives = node.hardware_lives()
+        hardware = node.ask("status") if lives else {"boot_id": None, "boots": None, "faults": None, "up": False}
+        return {
+            **asdict(node.record),
+            "container": "running" if node.running() else "stopped",
+            "hardware": "running" if lives else "dead",
+            "boot_id": hardware["boot_id"],
+            "boots": hardware["boots"],
+            "faults": hardware["faults"],
+        }
+
+    def reboot(self, names: Sequence[str]) -> None:
+        """Power-cycles nodes and waits until they are back."""
+        self._each([self.node(name) for name in names], self._reboot)
+
+    def _reboot(self, node: Node) -> None:
+        podman.stop(node.container)
+        podman.start(node.container)
+        node.wait_up()
+        self._say(f"{node.record.name} is back")
+
+    def ssh(self, name: str, *argv: str) -> list[str]:
+        """The command line that reaches a node."""
+        self.node(name)
+        return ["ssh", "-F", str(self.ssh_config), name, *argv]
+
+    def run(self, name: str, *argv: str) -> "subprocess.CompletedProcess[str]":
+        """Runs a command on a node over ssh."""
+        return subprocess.run(self.ssh(name, *argv), capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+
+
+def require() -> None:
+    """Checks what the lab needs.
+
+    Raises:
+        LabError: Says what is missing, in one line.
+    """
+    if os.geteuid() != 0:
+        raise LabError("the lab needs root", hint="sudo")
+    missing = [package for program, package in _NEEDED.items() if not shutil.which(program)]
+    if not shutil.which("fusermount") and not shutil.which("fusermount3"):
+        missing.append("fuse")
+    if missing:
+        raise LabError(f"the lab needs programs that are not here: {', '.join(missing)}", hint=f"apt install {' '.join(missing)}")
+
+
+def _free_port(taken: set[int]) -> int:
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if port not in taken:
+            return port

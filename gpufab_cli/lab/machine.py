@@ -1,0 +1,174 @@
+"""Machine types: what a node is made of, read from the YAML profiles beside this module."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gpufab_cli.lab.errors import LabError
+
+PROFILES = Path(__file__).parent / "machines"
+
+
+@dataclass(frozen=True)
+class Numa:
+    """One NUMA node: its CPU list as the kernel prints it, and its memory."""
+
+    cpus: str
+    memory_gib: int
+
+
+@dataclass(frozen=True)
+class Nic:
+    """The network adapter all ports of a machine share; identifiers are strings as sysfs prints them."""
+
+    vendor: str
+    device: str
+    subsystem_vendor: str
+    subsystem_device: str
+    driver: str
+    hca_type: str
+    psid: str
+    part_number: str
+    firmware: str
+    speed_gbps: int
+    rate: str
+    pcie_speed: str
+    pcie_width: int
+    total_vfs: int
+    buffer_bytes: int
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """The GPU model; power in watts (minimum, maximum), clock in MHz."""
+
+    vendor: str
+    device: str
+    subsystem_vendor: str
+    subsystem_device: str
+    driver: str
+    name: str
+    driver_version: str
+    memory_mib: int
+    power_w: tuple[int, int]
+    sm_mhz: int
+    pcie_speed: str
+    pcie_width: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """A PCI function and the bridges above it, root port first."""
+
+    pci: str
+    numa: int
+    behind: tuple[str, ...]
+
+    @property
+    def sysfs(self) -> str:
+        """Its directory below /sys/devices."""
+        root = self.behind[0].rsplit(":", 1)[0]
+        return "/".join([f"pci{root}", *self.behind, self.pci])
+
+
+@dataclass(frozen=True)
+class PortPlace(Place):
+    """A NIC port: one PCI function with one netdev and one RDMA device; its rail is its position."""
+
+    netdev: str
+    rdma: str
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine type, e.g. hgx-h100."""
+
+    name: str
+    description: str
+    vendor: str
+    product: str
+    numa: tuple[Numa, ...]
+    nic: Nic
+    gpu: Gpu
+    ports: tuple[PortPlace, ...]
+    gpus: tuple[Place, ...]
+
+    def rail(self, selector: str) -> int:
+        """Finds a port by rail number or netdev name.
+
+        Raises:
+            LabError: No port answers to the selector.
+        """
+        for rail, port in enumerate(self.ports):
+            if selector in (str(rail), port.netdev):
+                return rail
+        raise LabError(f"no port {selector!r}", hint=f"a rail 0-{len(self.ports) - 1} or a netdev name")
+
+
+def names() -> list[str]:
+    """Machine types that have a profile."""
+    return sorted(path.stem for path in PROFILES.glob("*.yml"))
+
+
+def load(name: str) -> Machine:
+    """Reads the profile of a machine type.
+
+    Raises:
+        LabError: There is no such profile.
+    """
+    path = PROFILES / f"{name}.yml"
+    if not path.is_file():
+        raise LabError(f"no machine type {name!r}", hint=f"known: {', '.join(names())}")
+    return _parse(name, yaml.safe_load(path.read_text()))
+
+
+def _parse(name: str, raw: dict[str, Any]) -> Machine:
+    gpu = {**raw["gpu"], "power_w": tuple(raw["gpu"]["power_w"])}
+    return Machine(
+        name=name,
+        description=raw["description"],
+        vendor=raw["vendor"],
+        product=raw["product"],
+        numa=tuple(Numa(**numa) for numa in raw["numa"]),
+        nic=Nic(**raw["nic"]),
+        gpu=Gpu(**gpu),
+        ports=tuple(PortPlace(**_with_path(port)) for port in raw["ports"]),
+        gpus=tuple(Place(**_with_path(place)) for place in raw["gpus"]),
+    )
+
+
+def _with_path(raw: dict[str, Any]) -> dict[str, Any]:
+    return {**raw, "behind": tuple(raw["behind"])}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Numbers that differ from node to node; derived from the name, so that a rebuilt node keeps them."""
+
+    node: str
+
+    def _digest(self, *words: object) -> str:
+        return hashlib.sha256("/".join(map(str, (self.node, *words))).encode()).hexdigest()
+
+    def mac(self, rail: int) -> str:
+        """A locally administered unicast MAC."""
+        digest = self._digest("mac", rail)
+        return ":".join(["02", *(digest[i : i + 2] for i in range(0, 10, 2))])
+
+    def guid(self, rail: int) -> str:
+        """The node GUID as sysfs prints it: the MAC as EUI-64 with the middle bytes 03 00."""
+        octets = self.mac(rail).split(":")
+        words = [*octets[:3], "03", "00", *octets[3:]]
+        return ":".join(words[i] + words[i + 1] for i in range(0, 8, 2))
+
+    def serial(self, kind: str, index: int = 0) -> str:
+        """A serial number of twelve characters."""
+        return f"{kind}{int(self._digest(kind, index)[:14], 16) % 10**10:010d}"
+
+    def gpu_uuid(self, index: int) -> str:
+        """A GPU UUID as nvidia-smi prints it."""
+        digest = self._digest("gpu", index)
+        return "GPU-" + "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:32]))

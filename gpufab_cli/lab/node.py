@@ -1,0 +1,173 @@
+"""One emulated node: a hardware process and a container, kept in step."""
+
+import contextlib
+import errno
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpufab_cli.lab import files, podman
+from gpufab_cli.lab.errors import LabError
+from gpufab_cli.lab.files import NodeRecord
+from gpufab_cli.lab.hardware.boot import IN_NODE
+from gpufab_cli.lab.hardware.process import Settings
+from gpufab_cli.lab.hardware.server import ask_control
+from gpufab_cli.lab.railnet import Site
+from gpufab_cli.lab.shell import run, succeeds
+
+_HARDWARE_START_S = 15
+_BOOT_S = 60
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node of a lab."""
+
+    record: NodeRecord
+    container: str
+    netns: str
+    site: Site
+    state: Path
+    run: Path
+
+    @property
+    def settings(self) -> Settings:
+        """What its hardware process is told."""
+        record, site = self.record, self.site
+        return Settings(
+            record.name, record.number, record.machine, self.netns, self.state, self.run, site.mtu, site.ipv4
+        )
+
+    @property
+    def host_key(self) -> Path:
+        """Its SSH host key."""
+        return self.state / "ssh" / "ssh_host_ed25519_key"
+
+    # ---- hardware ----------------------------------------------------------------------------------------------------
+
+    def ask(self, verb: str, **request: Any) -> dict[str, Any]:
+        """Asks the hardware process.
+
+        Raises:
+            LabError: It does not answer, or refuses.
+        """
+        try:
+            reply = ask_control(self.settings.control, verb=verb, **request)
+        except OSError:
+            raise LabError(f"the hardware process of {self.record.name} is gone", hint="gpufab lab up") from None
+        if "error" in reply:
+            raise LabError(f"{self.record.name}: {reply['error']}")
+        return reply
+
+    def hardware_lives(self) -> bool:
+        """Whether the hardware process answers and /sys is there."""
+        try:
+            self.ask("status")
+            return (self.settings.sys / "class" / "net").is_dir()
+        except (LabError, OSError):
+            return False
+
+    def power_hardware(self) -> bool:
+        """Starts the hardware process unless it lives; true if it had to be started."""
+        if self.hardware_lives():
+            return False
+        self.end_hardware()
+        for folder in (self.state, self.settings.sys, self.settings.folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        path = self.settings.save()
+        with (self.state / "hardware.log").open("a") as log:
+            subprocess.Popen(
+                [sys.executable, "-m", "gpufab_cli.lab.hardware.process", str(path)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd="/",
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        self._wait(self.hardware_lives, _HARDWARE_START_S, f"hardware process; see {self.state / 'hardware.log'}")
+        return True
+
+    def end_hardware(self) -> None:
+        """Unmounts /sys, dead or alive, and ends the process behind it."""
+        pid = None
+        with contextlib.suppress(LabError):
+            pid = int(self.ask("status")["pid"])
+        while _is_mounted(self.settings.sys):
+            run(["umount", "--lazy", str(self.settings.sys)])
+        if pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        self.settings.control.unlink(missing_ok=True)
+
+    # ---- container ---------------------------------------------------------------------------------------------------
+
+    def ensure_container(self, image: str, known: dict[str, Any] | None) -> None:
+        """Makes and starts the container; one of another image, or one whose hardware died under it, is replaced."""
+        fresh_hardware = self.power_hardware()
+        files.node_keys(self.state / "ssh", self.state.parent.parent / "id_ed25519")
+        if known and (fresh_hardware or podman.image_id(image) != known["ImageID"]):
+            podman.remove(self.container)
+            known = None
+        if known is None:
+            podman.create(self._container(image))
+        podman.start(self.container)
+
+    def _container(self, image: str) -> podman.Container:
+        mounts = (
+            (self.settings.sys, "/sys", "rw"),
+            (self.settings.folder, IN_NODE, "ro"),
+            (self.state / "ssh", "/etc/ssh/lab", "ro"),
+        )
+        return podman.Container(self.container, self.record.name, image, self.record.ssh_port, mounts)
+
+    def wait_up(self) -> None:
+        """Waits until systemd has settled and sshd answers.
+
+        Raises:
+            LabError: It takes too long.
+        """
+        self._wait(lambda: bool(self.ask("status")["up"]), _BOOT_S, "boot")
+        self._wait(self._settled, _BOOT_S, "systemd")
+        self._wait(self._greets, _BOOT_S, "sshd")
+
+    def _settled(self) -> bool:
+        """`degraded` is an answer: a failed unit does not make a node unusable."""
+        argv = ["podman", "exec", self.container, "systemctl", "is-system-running", "--wait"]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_BOOT_S, check=False)
+        return done.stdout.strip() in ("running", "degraded")
+
+    def _greets(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.record.ssh_port), timeout=2) as link:
+                return link.recv(4) == b"SSH-"
+        except OSError:
+            return False
+
+    def _wait(self, done: Any, seconds: float, what: str) -> None:
+        deadline = time.monotonic() + seconds
+        while not done():
+            if time.monotonic() > deadline:
+                raise LabError(f"{self.record.name}: no {what} within {seconds:.0f} s")
+            time.sleep(_POLL_S)
+
+    def running(self) -> bool:
+        """Whether the container runs."""
+        return succeeds(["podman", "container", "exists", self.container]) and (
+            run(["podman", "inspect", self.container, "--format", "{{.State.Running}}"]).strip() == "true"
+        )
+
+
+def _is_mounted(path: Path) -> bool:
+    """Whether something is mounted there; a FUSE mount whose process died only says that it is not connected."""
+    try:
+        return path.is_mount()
+    except OSError as error:
+        return error.errno == errno.ENOTCONN
