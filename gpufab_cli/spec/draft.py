@@ -1,0 +1,141 @@
+"""Node snapshots → the lock they suggest.
+
+A host that is locked stays as it is unless it is asked for: afterwards a missing, moved or replaced device is a finding
+of the audit, never a silent renumbering of the others.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from gpufab_cli.errors import GpufabError, SpecErrors
+from gpufab_cli.module_utils.change import Unknown
+from gpufab_cli.module_utils.devices import Devices, Nic
+from gpufab_cli.spec.faults import Faults
+from gpufab_cli.spec.lock import FILE_NAME, Lock, LockedGpu, LockedHost, LockedPort
+from gpufab_cli.spec.model import FabricSpec, Host, Rail
+
+RDMA_DRIVERS = frozenset({"bnxt_en", "ice", "ionic", "mlx5_core"})
+"""Drivers of Ethernet functions that carry RDMA (drivers/infiniband/hw of the Linux kernel, and what they sit on)."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A lock, and why hosts are not in it."""
+
+    lock: Lock
+    errors: tuple[GpufabError, ...]
+
+
+def wanted_hosts(spec: FabricSpec, lock: Lock, update: Collection[str] = ()) -> tuple[Host, ...]:
+    """The active hosts that have to be looked at: those not in the lock, and those to update."""
+    return tuple(host for host in spec.in_state("active") if host.name not in lock.hosts or host.name in update)
+
+
+def draft(spec: FabricSpec, lock: Lock, found: Mapping[str, Devices]) -> Draft:
+    """The lock with the hosts that were looked at in their place, and without those that left the fabric.
+
+    Args:
+        spec: the fabric.
+        lock: the lock as it is.
+        found: the devices of each host to lock anew, by name.
+
+    Raises:
+        SpecErrors: one device would be in two places; two hosts answered as one, or a MAC address is cloned.
+    """
+    hosts = {host.name: lock.hosts[host.name] for host in spec.hosts if host.name in lock.hosts}
+    errors: list[GpufabError] = []
+    for host in spec.hosts:
+        if host.name in found:
+            try:
+                hosts[host.name] = lock_host(spec, host, found[host.name])
+            except GpufabError as error:
+                errors.append(error)
+    try:
+        return Draft(Lock(hosts=hosts), tuple(errors))
+    except ValidationError as failure:
+        raise SpecErrors(list(_clashes(failure))) from failure
+
+
+def _clashes(failure: ValidationError) -> Iterator[GpufabError]:
+    for detail in failure.errors():
+        cause = detail.get("ctx", {}).get("error")
+        for fault in cause.faults if isinstance(cause, Faults) else ():
+            yield GpufabError(f"{FILE_NAME}: {fault.loc[1]} {fault.loc[3]}: {fault.message}", fault.hint)
+
+
+def lock_host(spec: FabricSpec, host: Host, devices: Devices) -> LockedHost:
+    """The devices of one host, rails in the order of their PCI addresses.
+
+    Raises:
+        GpufabError: not exactly as many ports fit as the profile has, or a device's identity is garbage.
+    """
+    rails: dict[str, list[Rail]] = {}
+    for rail in spec.rails(host.profile):
+        rails.setdefault(rail.network, []).append(rail)
+    chosen: dict[Rail, Nic] = {}
+    for network, wanted in rails.items():
+        chosen |= zip(wanted, _fitting(spec, host, network, len(wanted), devices), strict=True)
+    _check_disjoint(host, chosen)
+    try:
+        ports = {str(rail): _port(chosen[rail]) for rail in spec.rails(host.profile)}
+        return LockedHost(ports=ports, gpus=tuple(LockedGpu(pci=gpu.pci) for gpu in devices.gpus))
+    except ValidationError as failure:
+        detail: Any = failure.errors()[0]
+        raise GpufabError(f"{host.name}: a device reports {detail['input']!r} as its {detail['loc'][-1]}") from failure
+
+
+def _fitting(spec: FabricSpec, host: Host, network: str, count: int, devices: Devices) -> list[Nic]:
+    speed = spec.networks[network].speed_gbps
+    found = sorted((nic for nic in devices.nics if _fits(nic, speed)), key=lambda nic: nic.pci)
+    if len(found) == count:
+        return found
+    listed = ", ".join(_told(nic) for nic in devices.nics if not nic.is_vf) or "no NIC at all"
+    hint = f"found: {listed}; write the ports of {host.name} into {FILE_NAME} by hand if that is right"
+    raise GpufabError(f"{host.name}: {len(found)} ports fit network {network}, its profile has {count}", hint)
+
+
+def _fits(nic: Nic, speed_gbps: int | None) -> bool:
+    """Whether a function can be a port of a RoCE network. A port that is down tells no speed, and may be one."""
+    if nic.is_vf or nic.driver not in RDMA_DRIVERS or _link_layer(nic) != "Ethernet":
+        return False
+    speed = _speed(nic)
+    return speed_gbps is None or speed is None or speed == speed_gbps * 1000
+
+
+def _link_layer(nic: Nic) -> str:
+    return nic.rdma[0].link_layer if nic.rdma else ""
+
+
+def _speed(nic: Nic) -> int | None:
+    """Mb/s of the link; None when unknown."""
+    if nic.netdev is None or isinstance(nic.netdev.speed_mbps, Unknown):
+        return None
+    return nic.netdev.speed_mbps
+
+
+def _told(nic: Nic) -> str:
+    speed = _speed(nic)
+    shown = f"{speed // 1000}G" if speed is not None else "speed unknown"
+    return f"{nic.pci} {nic.driver or 'no driver'} {_link_layer(nic) or 'no RDMA'} {shown}"
+
+
+def _check_disjoint(host: Host, chosen: Mapping[Rail, Nic]) -> None:
+    owners: dict[str, Rail] = {}
+    for rail, nic in chosen.items():
+        owner = owners.setdefault(nic.pci, rail)
+        if owner != rail:
+            hint = f"write the ports of {host.name} into {FILE_NAME} by hand"
+            raise GpufabError(f"{host.name}: {nic.pci} fits both {owner} and {rail}", hint)
+
+
+def _port(nic: Nic) -> LockedPort:
+    """What identifies a port. What the device would not tell is left out, and so not compared later."""
+    return LockedPort(
+        pci=nic.pci,
+        mac=(nic.netdev.mac or None) if nic.netdev else None,
+        serial=nic.serial if isinstance(nic.serial, str) else None,
+        psid=nic.psid if isinstance(nic.psid, str) else None,
+    )
