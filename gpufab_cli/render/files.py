@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpufab_cli.errors import GpufabError, SpecErrors
-from gpufab_cli.render.text import MARK
+
+MARK = "# Rendered by gpufab"
+"""What every rendered file starts with; no other file is touched."""
 
 
 @dataclass(frozen=True)

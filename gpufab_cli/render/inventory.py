@@ -10,11 +10,14 @@ from typing import Any
 
 from gpufab_cli.intent.compile import FEATURES, Wants
 from gpufab_cli.module_utils.schema import encode
-from gpufab_cli.render.text import rendered
+from gpufab_cli.render.files import MARK
 from gpufab_cli.spec.model import Connection, FabricSpec, Host
+from gpufab_cli.spec.text import dumps
 
 DIRECTORY = "inventory"
 """Name of the inventory, beside fabric.yml."""
+
+HEADER = f"{MARK} from fabric.yml; edit that, then run `gpufab render`.\n---\n"
 
 FILE = "gpufab.yml"
 """Name of each file of variables; the site's own files lie beside it."""
@@ -26,16 +29,16 @@ PER_HOST = frozenset({"roce_ports"})
 def inventory(spec: FabricSpec, wants: Mapping[str, Wants]) -> dict[str, str]:
     """Every file of the inventory: path relative to its directory → text."""
     hosts = spec.in_state("active", "maintenance")
-    files = {"hosts.yml": _hosts(spec, hosts, wants), f"group_vars/gpufab/{FILE}": rendered(_connection(spec))}
+    files = {"hosts.yml": _hosts(spec, hosts, wants), f"group_vars/gpufab/{FILE}": _text(_connection(spec))}
     for profile in spec.profiles:
         members = [wants[host.name] for host in hosts if host.profile == profile and host.name in wants]
         shared = _variables(members[0], shared=True) if members else {}
         if shared:
-            files[f"group_vars/{group(profile)}/{FILE}"] = rendered(shared)
+            files[f"group_vars/{group(profile)}/{FILE}"] = _text(shared)
     for host in hosts:
         own = _reached(host) | _variables(wants.get(host.name, {}), shared=False)
         if own:
-            files[f"host_vars/{host.name}/{FILE}"] = rendered(own)
+            files[f"host_vars/{host.name}/{FILE}"] = _text(own)
     return dict(sorted(files.items()))
 
 
@@ -50,7 +53,7 @@ def _hosts(spec: FabricSpec, hosts: Iterable[Host], wants: Mapping[str, Wants]) 
     groups |= {name: [h.name for h in hosts if name in wants.get(h.name, {})] for name in FEATURES}
     groups |= {f"insync_{name}": [] for name in FEATURES}
     members = {"gpufab": [host.name for host in hosts], **groups}
-    return rendered({name: _group(names) for name, names in members.items()})
+    return _text({name: _group(names) for name, names in members.items()})
 
 
 def _group(names: Iterable[str]) -> dict[str, Any]:
@@ -92,3 +95,7 @@ def _variables(wants: Wants, *, shared: bool) -> dict[str, Any]:
     """The role variables of a host: each field of a want, under its role's prefix."""
     fields = {f"{feature}_{name}": value for feature, want in wants.items() for name, value in encode(want).items()}
     return {name: value for name, value in fields.items() if (name not in PER_HOST) == shared}
+
+
+def _text(data: dict[str, Any]) -> str:
+    return HEADER + dumps(data)

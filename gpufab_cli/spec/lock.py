@@ -1,25 +1,21 @@
 """fabric.lock.yml: which physical device is which rail. Written by ``gpufab lock``, committed, never guessed again."""
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, model_validator
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap
-from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from gpufab_cli.errors import GpufabError
 from gpufab_cli.module_utils.schema import MacAddress, PciAddress
 from gpufab_cli.spec.faults import Fault, raise_any
 from gpufab_cli.spec.load import load_model
 from gpufab_cli.spec.model import Host, Model, Rail
+from gpufab_cli.spec.text import OneLine, dumps
 from gpufab_cli.spec.types import GpuUuid, HostName, RailName, SerialNumber
 
 FILE_NAME = "fabric.lock.yml"
 HEADER = "# Written by `gpufab lock`: which device is which rail. Commit it; `gpufab lock --update HOST` changes it.\n"
-WIDTH = 4096  # no line is broken: one device, one line of a diff
 
 
 class LockedPort(Model):
@@ -93,28 +89,14 @@ def load_lock(fabric: Path) -> Lock:
 
 
 def dump(lock: Lock) -> str:
-    """The text of a lock: hosts by name, values quoted, for to some readers of YAML a MAC address is a number."""
-    hosts = {name: _host_node(lock.hosts[name]) for name in sorted(lock.hosts)}
-    yaml = YAML()
-    yaml.indent(sequence=4, offset=2)
-    yaml.width = WIDTH
-    stream = io.StringIO()
-    yaml.dump({"hosts": hosts}, stream)
-    return HEADER + stream.getvalue()
+    """The text of a lock: hosts by name, one line a device."""
+    return HEADER + dumps({"hosts": {name: _host_data(lock.hosts[name]) for name in sorted(lock.hosts)}})
 
 
-def _host_node(host: LockedHost) -> dict[str, Any]:
-    ports = {rail: _device_node(device) for rail, device in host.ports.items()}
-    gpus = [_device_node(device) for device in host.gpus]
+def _host_data(host: LockedHost) -> dict[str, Any]:
+    ports = {rail: OneLine(port.model_dump(exclude_none=True)) for rail, port in host.ports.items()}
+    gpus = [gpu.model_dump(exclude_none=True) for gpu in host.gpus]
     return {key: value for key, value in (("ports", ports), ("gpus", gpus)) if value}
-
-
-def _device_node(device: Model) -> CommentedMap:
-    node = CommentedMap(
-        {key: DoubleQuotedScalarString(value) for key, value in device.model_dump(exclude_none=True).items()}
-    )
-    node.fa.set_flow_style()
-    return node
 
 
 def locked_port(lock: Lock, host: Host, rail: Rail) -> LockedPort:
