@@ -1,0 +1,53 @@
+# Each target installs what it needs: packages by apt where this is Debian and one is root, the rest into .venv.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LINTED := gpufab_cli tests molecule benchmarks
+SCENARIOS := $(notdir $(patsubst %/molecule.yml,%,$(wildcard molecule/*/molecule.yml)))
+
+.PHONY: help demo test lint types unit lab-tests molecule gen system venv clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: venv system ## Two emulated GPU nodes, from factory state to a verified lossless fabric, broken and repaired
+	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo
+
+test: lint types unit lab-tests molecule ## Everything CI runs
+
+lint: venv ## ruff, yamllint, ansible-lint, generated files
+	$(BIN)/ruff check $(wildcard $(LINTED))
+	$(BIN)/ruff format --check $(wildcard $(LINTED))
+	$(BIN)/yamllint --strict .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint
+	$(BIN)/python -m gpufab_cli.gen --check
+
+types: venv ## mypy, strict
+	$(BIN)/mypy
+
+unit: venv ## Tests that need neither root nor containers
+	$(BIN)/pytest -m "not lab" -n auto
+
+lab-tests: venv system ## Tests on whole emulated nodes
+	$(BIN)/pytest -m lab
+
+molecule: venv system ## The roles, scenario by scenario
+	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/molecule $(SCENARIOS)
+
+gen: venv ## Regenerate what is made from the dataclasses, and the golden files
+	$(BIN)/python -m gpufab_cli.gen
+
+system: ## Packages that emulated nodes need on this machine
+	scripts/system-packages gpufab_cli/lab/requirements-apt.txt
+
+venv: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml scripts/venv
+	scripts/venv "$(PYTHON)" "$(VENV)"
+	touch $@
+
+clean: ## Remove the venv and caches; `gpufab lab down` removes emulated nodes
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

@@ -1,0 +1,140 @@
+"""A node made of dictionaries, behind the same doors as a real one."""
+
+import errno
+import json
+from collections.abc import Callable
+from contextlib import contextmanager
+
+from gpufab_cli.module_utils.change import ABSENT, Unknown
+from gpufab_cli.module_utils.host import ForbiddenQueryError, HostError, Output
+from gpufab_cli.module_utils.queries import allowed
+
+
+class FakeHost:
+    """Files, links and command answers in memory; every write is counted in ``writes``."""
+
+    def __init__(self, files=None, links=None, answers=None, uid=0):
+        self.files = dict(files or {})
+        self.links = dict(links or {})
+        self.answers: dict[tuple[str, ...], Output | Unknown | Callable] = dict(answers or {})
+        self.unreadable: dict[str, str] = {}
+        self.writes: list[tuple] = []
+        self.locked = 0
+        self._uid = uid
+
+    def _below(self, path):
+        prefix = path.rstrip("/") + "/"
+        for name in [*self.files, *self.links]:
+            if name.startswith(prefix):
+                yield name[len(prefix) :].split("/")[0]
+
+    def _resolve(self, path):
+        """Follow links of leading directories, as a file system does."""
+        for link, target in self.links.items():
+            if path.startswith(link + "/"):
+                return self._resolve(target + path[len(link) :])
+        return path
+
+    def read(self, path):
+        content = self.read_bytes(path)
+        return content.decode().rstrip("\n") if isinstance(content, bytes) else content
+
+    def read_bytes(self, path):
+        path = self._resolve(path)
+        if path in self.unreadable:
+            return Unknown(f"{path}: {self.unreadable[path]}")
+        content = self.files.get(path, ABSENT)
+        return content.encode() if isinstance(content, str) else content
+
+    def names(self, path):
+        path = self._resolve(path)
+        if path in self.unreadable:
+            return Unknown(f"{path}: {self.unreadable[path]}")
+        return tuple(sorted(set(self._below(path)))) or ABSENT
+
+    def link(self, path):
+        return self.links.get(self._resolve(path), ABSENT)
+
+    def exists(self, path):
+        path = self._resolve(path)
+        return path in self.files or path in self.links or any(self._below(path))
+
+    def size(self, path):
+        content = self.read_bytes(path)
+        return len(content) if isinstance(content, bytes) else content
+
+    def query(self, *argv):
+        if not allowed(argv):
+            raise ForbiddenQueryError(" ".join(argv))
+        return self._answer(argv)
+
+    def _answer(self, argv):
+        answer = self.answers.get(tuple(argv))
+        if answer is None:
+            return Unknown(f"{argv[0]} is not installed")
+        return answer() if callable(answer) else answer
+
+    def uid(self):
+        return self._uid
+
+    def now(self):
+        return 1000.0
+
+    def run(self, *argv):
+        self.writes.append(argv)
+        answer = self._answer(argv)
+        if isinstance(answer, Unknown):
+            raise HostError(answer.reason)
+        if answer.rc:
+            raise HostError(f"{' '.join(argv)}: {answer.error}")
+        return answer
+
+    def set(self, path, value):
+        path = self._resolve(path)
+        self.writes.append((path, value))
+        if path not in self.files:
+            raise HostError(f"cannot write {path}: {errno.errorcode[errno.ENOENT]}")
+        self.files[path] = value + "\n"
+
+    def put(self, path, content, mode=0o644):
+        self.writes.append((path, content))
+        self.files[path] = content
+
+    def append(self, path, line, mode=0o640):
+        old = self.files.get(path, b"")
+        self.files[path] = (old.encode() if isinstance(old, str) else old) + line.encode() + b"\n"
+
+    def rename(self, path, target):
+        self.files[target] = self.files.pop(path)
+
+    def symlink(self, path, target):
+        self.writes.append((path, target))
+        self.links[path] = target
+
+    def remove(self, path):
+        self.writes.append((path, None))
+        self.files.pop(path, None)
+        self.links.pop(path, None)
+
+    def make_directory(self, path):
+        self.writes.append((path, "mkdir"))
+
+    def remove_directory(self, path):
+        self.writes.append((path, "rmdir"))
+
+    def sleep(self, seconds):
+        pass
+
+    @contextmanager
+    def lock(self, path, seconds):
+        self.locked += 1
+        yield
+
+
+def ok(value):
+    """A command that answers with text, or with JSON of anything else."""
+    return Output(0, value if isinstance(value, str) else json.dumps(value), "")
+
+
+def failed(stderr, rc=1):
+    return Output(rc, "", stderr)

@@ -1,0 +1,98 @@
+"""The dcb backend: what every known release prints, and nothing else, is a value."""
+
+import pytest
+
+from gpufab_cli.module_utils.change import Unknown
+from gpufab_cli.module_utils.host import Output
+from gpufab_cli.module_utils.roce import dcb
+from tests.fakes import FakeHost, failed, ok
+
+
+def host(what, answer):
+    return FakeHost(answers={("dcb", "-j", what, "show", "dev", "ens1"): answer})
+
+
+PFC_3 = '{"pfc_cap":8,"macsec_bypass":false,"delay":7,"prio_pfc":[false,false,false,true,false,false,false,false]}'
+ETS = (
+    '{"willing":false,"ets_cap":8,"cbs":false,"tc_bw":[50,0,0,50,0,0,0,0],"pg_bw":[0,0,0,0,0,0,0,0],'
+    '"tc_tsa":["ets","ets","ets","ets","ets","ets","strict","ets"],"prio_tc":[0,1,2,3,4,5,6,7],'
+    '"reco_tc_bw":[0,0,0,0,0,0,0,0],"reco_prio_tc":[0,0,0,0,0,0,0,0]}'
+)
+
+
+def test_pfc():
+    assert dcb.read_pfc(host("pfc", ok(PFC_3)), "ens1") == (3,)
+
+
+def test_app_reads_past_the_third_element_that_iproute2_prints():
+    assert dcb.read_dscp(host("app", ok('{"dscp_prio":[[48,6," "],[26,3," "]]}')), "ens1") == ((26, 3), (48, 6))
+
+
+def test_an_empty_app_table_is_empty_and_not_unknown():
+    assert dcb.read_dscp(host("app", ok("{}")), "ens1") == ()
+
+
+def test_two_priorities_of_one_dscp_are_both_seen():
+    assert dcb.read_dscp(host("app", ok('{"dscp_prio":[[26,3," "],[26,4," "]]}')), "ens1") == ((26, 3), (26, 4))
+
+
+def test_ets():
+    prio_tc, tc_tsa, tc_bw = dcb.read_ets(host("ets", ok(ETS)), "ens1")
+    assert (prio_tc, tc_tsa[6], tc_bw[3]) == ((0, 1, 2, 3, 4, 5, 6, 7), "strict", 50)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n", "null", "[]", "{}"]
+    + ['{"prio_pfc":[true]}', '{"prio_pfc":[0,0,0,1,0,0,0,0]}', "pfc-cap 8", '{"prio_pfc":7}'],
+)
+def test_anything_else_is_unknown(text):
+    found = dcb.read_pfc(host("pfc", Output(0, text, "")), "ens1")
+    assert isinstance(found, Unknown)
+    assert "no known release" in found.reason
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "null", '{"dscp_prio":[["AF31",3]]}', '{"dscp_prio":[[26]]}', '{"dscp_prio":3}']
+)
+def test_a_strange_app_table_is_unknown_and_never_empty(text):
+    assert isinstance(dcb.read_dscp(host("app", ok(text)), "ens1"), Unknown)
+
+
+def test_a_device_without_dcb_says_why():
+    found = dcb.read_pfc(host("pfc", failed("Attribute read: Operation not supported\n")), "vlan401")
+    assert isinstance(found, Unknown)
+    found = dcb.read_pfc(host("pfc", failed("Attribute read: Operation not supported\n")), "ens1")
+    assert found == Unknown("dcb pfc show dev ens1: exit 1: Attribute read: Operation not supported")
+
+
+def test_a_missing_tool_is_unknown():
+    assert dcb.read_pfc(FakeHost(), "ens1") == Unknown("dcb is not installed")
+
+
+def writes(current, desired):
+    fake = FakeHost()
+    fake._answer = lambda argv: Output(0, "", "")
+    dcb.set_dscp(fake, "ens1", current, desired)
+    return [" ".join(argv[2:3] + argv[6:]) for argv in fake.writes]
+
+
+@pytest.mark.parametrize(
+    ("current", "desired", "commands"),
+    [
+        ((), ((26, 3), (48, 6)), ["replace 26:3 48:6"]),
+        (((26, 4), (48, 6)), ((26, 3), (48, 6)), ["replace 26:3"]),
+        (((26, 3), (48, 6)), (), ["del 26:3 48:6"]),
+        (((10, 1), (26, 4)), ((26, 3),), ["replace 26:3", "del 10:1"]),
+        (((26, 3), (26, 4)), ((26, 3),), ["replace 26:3"]),
+        (((26, 3),), ((26, 3),), []),
+    ],
+)
+def test_dscp_map_changes_only_what_differs(current, desired, commands):
+    assert writes(current, desired) == commands
+
+
+def test_pfc_names_every_priority():
+    fake = FakeHost(answers={("dcb", "pfc", "set", "dev", "ens1", "prio-pfc", "all:off", "3:on"): ok("")})
+    dcb.set_pfc(fake, "ens1", (3,))
+    assert len(fake.writes) == 1

@@ -1,0 +1,124 @@
+"""The real doors, on a temporary file system."""
+
+import os
+import sys
+
+import pytest
+
+from gpufab_cli.module_utils import host as doors
+from gpufab_cli.module_utils.change import ABSENT, Unknown
+from gpufab_cli.module_utils.host import BusyLockError, ForbiddenQueryError, Host, HostError, Output
+from gpufab_cli.module_utils.queries import allowed
+
+
+@pytest.fixture
+def host(tmp_path):
+    return Host(str(tmp_path))
+
+
+def test_absent_empty_and_unreadable_are_three_things(host, tmp_path):
+    (tmp_path / "empty").write_text("")
+    assert host.read("/missing") is ABSENT
+    assert host.read("/missing/below") is ABSENT
+    assert host.read("/empty") == ""
+    assert host.read("/") == Unknown("/: Is a directory")
+    assert host.names("/missing") is ABSENT
+    (tmp_path / "dir").mkdir()
+    assert host.names("/dir") == ()
+
+
+def test_set_writes_into_what_exists_and_never_makes_a_file(host, tmp_path):
+    (tmp_path / "value").write_text("0\n")
+    host.set("/value", "1")
+    assert (tmp_path / "value").read_text() == "1\n"
+    with pytest.raises(HostError, match="cannot write /other: No such file or directory"):
+        host.set("/other", "1")
+
+
+def test_put_replaces_as_a_whole_and_leaves_no_debris(host, tmp_path):
+    host.put("/a/b/file", b"one", 0o600)
+    host.put("/a/b/file", b"two", 0o640)
+    assert (tmp_path / "a/b/file").read_bytes() == b"two"
+    assert (tmp_path / "a/b/file").stat().st_mode & 0o777 == 0o640
+    assert [path.name for path in (tmp_path / "a/b").iterdir()] == ["file"]
+
+
+def test_a_put_that_fails_keeps_the_old_file(host, tmp_path, monkeypatch):
+    host.put("/file", b"old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(HostError, match="No space left on device"):
+        host.put("/file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_symlink_replaces_and_remove_is_idempotent(host, tmp_path):
+    host.symlink("/link", "/one")
+    host.symlink("/link", "/two")
+    assert host.link("/link") == "/two"
+    host.remove("/link")
+    host.remove("/link")
+    assert host.link("/link") is ABSENT
+
+
+def test_configfs_directories(host, tmp_path):
+    host.make_directory("/d")
+    host.make_directory("/d")
+    host.remove_directory("/d")
+    host.remove_directory("/d")
+    with pytest.raises(HostError, match="cannot make directory /x/y"):
+        host.make_directory("/x/y")
+
+
+def test_the_lock_is_one_a_node(host):
+    held = pytest.raises(BusyLockError, match="another gpufab run or a restore holds /lock")
+    with host.lock("/lock", 1), held, Host(host._root).lock("/lock", 0):
+        pass
+    with host.lock("/lock", 0):
+        pass
+
+
+def program(tmp_path, text):
+    path = tmp_path / "dcb"
+    path.write_text(f"#!{sys.executable}\n{text}")
+    path.chmod(0o755)
+
+
+@pytest.mark.process
+def test_commands_are_killed_with_their_children_and_never_asked_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr(doors, "SEARCH_PATH", str(tmp_path))
+    monkeypatch.setattr(doors, "QUERY_SECONDS", 0.5)
+    query = ("dcb", "-j", "pfc", "show", "dev", "ens1")
+    assert Host().query(*query) == Unknown("dcb is not installed")
+    program(tmp_path, "import time, os\nos.fork()\ntime.sleep(60)")
+    assert Host().query(*query) == Unknown("dcb -j pfc show dev ens1 did not answer within 0 s")
+    program(tmp_path, "import sys\nprint('out')\nsys.exit(3)")
+    assert Host().query(*query) == Output(3, "out\n", "")
+    (tmp_path / "dcb").write_text("no program")
+    assert isinstance(Host().query(*query), Unknown)
+    with pytest.raises(HostError, match="cannot be started"):
+        Host().run("dcb", "pfc", "set")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("dcb", "pfc", "set", "dev", "ens1", "prio-pfc", "all:off"),
+        ("dcb", "-j", "pfc", "show", "dev", "ens1; reboot"),
+        ("dcb", "-j", "pfc", "show", "dev", "-x"),
+        ("dcb", "-j", "pfc", "show", "dev", "ens1", "extra"),
+        ("ethtool", "-A", "ens1", "rx", "off"),
+        ("ip", "link", "set", "ens1", "down"),
+        ("nvidia-smi", "-pm", "1"),
+        ("systemctl", "restart", "sshd"),
+        (),
+    ],
+)
+def test_what_is_not_on_the_allow_list_is_refused_before_anything_runs(argv):
+    assert not allowed(argv)
+    with pytest.raises(ForbiddenQueryError):
+        Host().query(*argv)

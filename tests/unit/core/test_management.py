@@ -1,0 +1,91 @@
+"""Which ports the node itself depends on."""
+
+import pytest
+
+from gpufab_cli.module_utils.change import Unknown
+from gpufab_cli.module_utils.management import carried
+from gpufab_cli.module_utils.processes import connections
+from tests.fakes import FakeHost, failed, ok
+
+HEADER = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+# 10.10.0.1:22 <- 10.10.0.9:40000, inode 500
+SSH = "   0: 01000A0A:0016 09000A0A:9C40 01 00000000:00000000 00:00000000 00000000     0        0 500 1\n"
+SSH6 = (
+    "   0: 0000000000000000FFFF000001000A0A:0016 0000000000000000FFFF000009000A0A:9C40 01 "
+    "00000000:00000000 00:00000000 00000000     0        0 500 1\n"
+)
+ISCSI = "   1: 0200000A:8000 0900000A:0CBC 01 00000000:00000000 00:00000000 00000000     0        0 600 1\n"
+LISTEN = "   2: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 500 1\n"
+ADDRESSES = [
+    {"ifname": "lo", "addr_info": [{"local": "127.0.0.1"}]},
+    {"ifname": "rail0", "addr_info": [{"local": "10.10.0.1"}, {"local": "fd00::1"}]},
+    {"ifname": "eth0", "addr_info": [{"local": "10.0.0.2"}]},
+    {"ifname": "bond0.7", "addr_info": [{"local": "10.7.0.1"}]},
+]
+
+
+def node(tcp="", tcp6="", default=(), mounts="", addresses=ADDRESSES, **more):
+    files = {
+        "/proc/net/tcp": HEADER + tcp,
+        "/proc/net/tcp6": HEADER + tcp6,
+        "/proc/self/mounts": mounts,
+        "/proc/9/comm": "sshd\n",
+        "/proc/9/fd/3": "",
+        "/proc/8/comm": "nginx\n",
+        "/sys/class/net/bond0.7/lower_bond0": "",
+        "/sys/class/net/bond0/lower_ens1": "",
+        "/sys/class/net/bond0/lower_ens2": "",
+    }
+    answers = {
+        ("ip", "-j", "addr", "show"): ok(addresses),
+        ("ip", "-j", "-4", "route", "show", "default"): ok(list(default)),
+        ("ip", "-j", "-6", "route", "show", "default"): ok([]),
+        **more,
+    }
+    return FakeHost(files, {"/proc/9/fd/3": "socket:[500]"}, answers)
+
+
+@pytest.mark.parametrize("tables", [{"tcp": SSH}, {"tcp6": SSH6}])
+def test_ssh_over_a_rail(tables):
+    assert carried(node(**tables)) == {"rail0": ("ssh",)}
+
+
+def test_a_listening_socket_and_other_programs_are_not_the_ssh_path():
+    assert carried(node(tcp=LISTEN + SSH.replace(" 500 ", " 501 "))) == {}
+
+
+def test_default_route_and_its_nexthops():
+    assert carried(node(default=[{"dst": "default", "dev": "eth0"}])) == {"eth0": ("default-route",)}
+    hops = [{"dst": "default", "nexthops": [{"dev": "eth0"}, {"dev": "rail0"}]}]
+    assert carried(node(default=hops)) == {"eth0": ("default-route",), "rail0": ("default-route",)}
+
+
+def test_storage_sessions_and_mounts():
+    assert carried(node(tcp=ISCSI)) == {"eth0": ("storage",)}
+    get = {("ip", "-j", "route", "get", "10.7.0.9"): ok([{"dst": "10.7.0.9", "dev": "bond0.7"}])}
+    host = node(mounts="nas:/x /data nfs4 rw,addr=10.7.0.9 0 0\n")
+    host.answers.update(get)
+    assert carried(host) == dict.fromkeys(("bond0.7", "bond0", "ens1", "ens2"), ("storage",))
+    host = node(mounts="10.7.0.9:/root / nfs rw,addr=10.7.0.9 0 0\n")
+    host.answers.update(get)
+    assert carried(host)["ens2"] == ("root",)
+
+
+def test_what_cannot_be_told_is_unknown():
+    host = node()
+    host.unreadable["/proc/9/fd"] = "Permission denied"
+    assert carried(host) == Unknown("/proc/9/fd: Permission denied")
+    assert isinstance(carried(FakeHost()), Unknown)
+    host = node()
+    host.answers["ip", "-j", "-6", "route", "show", "default"] = failed("no")
+    assert isinstance(carried(host), Unknown)
+    host.answers["ip", "-j", "addr", "show"] = ok("garbage")
+    assert isinstance(carried(host), Unknown)
+
+
+def test_addresses_are_read_in_host_byte_order():
+    (connection,) = connections(node(tcp=SSH))
+    assert (connection.local, connection.local_port, connection.remote, connection.remote_port) == (
+        *("10.10.0.1", 22),
+        *("10.10.0.9", 40000),
+    )
