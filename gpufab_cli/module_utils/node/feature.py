@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List, Tuple
 
-from ..change import ABSENT, Absent, Change, Finding, Plan, Step, Unknown
+from ..change import ABSENT, Absent, Change, Finding, Plan, Step, Unknown, Where
 from ..desired import DESIRED_D, desired_path
 from ..devices import Devices
 from ..host import Host, Reader, sha256
@@ -90,13 +90,17 @@ def _file_changes(seen: NodeSeen) -> List[Change]:
     wanted: Dict[str, str] = {path: sha256(content) for path, content in contents().items()}
     found = {**seen.files, **seen.links}
     wanted.update(LINKS)
-    return [Change((path,), found[path], value, "node.files") for path, value in wanted.items() if found[path] != value]
+    return [
+        Change((path,), found[path], value, "node.files", Where.PERSISTED)
+        for path, value in wanted.items()
+        if found[path] != value
+    ]
 
 
 def _stray_changes(seen: NodeSeen) -> List[Change]:
     if isinstance(seen.strays, Unknown):
-        return [Change((DESIRED_D,), seen.strays, ABSENT, "node.strays")]
-    return [Change((f"{DESIRED_D}/{name}",), "present", ABSENT, "node.strays") for name in seen.strays]
+        return [Change((DESIRED_D,), seen.strays, ABSENT, "node.strays", Where.PERSISTED)]
+    return [Change((f"{DESIRED_D}/{name}",), "present", ABSENT, "node.strays", Where.PERSISTED) for name in seen.strays]
 
 
 def _findings(seen: NodeSeen) -> List[Finding]:

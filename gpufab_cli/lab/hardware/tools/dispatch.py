@@ -3,10 +3,11 @@
 import time
 
 from gpufab_cli.lab.hardware.model import Hardware
-from gpufab_cli.lab.hardware.tools import ip
+from gpufab_cli.lab.hardware.tools import dcb, ip
 from gpufab_cli.lab.hardware.tools.answer import Answer, Request, Tool
 
 _TOOLS: dict[str, Tool] = {
+    "dcb": dcb.answer,
     "ip": ip.answer,
 }
 _POLL_S = 0.1
