@@ -21,6 +21,7 @@ test: lint types unit lab-tests molecule ## Everything CI runs
 lint: venv ## ruff, yamllint, ansible-lint, generated files
 	$(BIN)/ruff check $(wildcard $(LINTED))
 	$(BIN)/ruff format --check $(wildcard $(LINTED))
+	$(BIN)/vermin -q -t=3.9- --no-tips --violations --eval-annotations gpufab_cli/module_utils gpufab_cli/modules
 	$(BIN)/yamllint --strict .
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint
 	$(BIN)/python -m gpufab_cli.gen --check

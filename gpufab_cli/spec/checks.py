@@ -100,7 +100,7 @@ def entry_faults(entry: "HostEntry") -> Iterator[Fault]:
     except ValueError as error:
         yield Fault(("name",), str(error))
     try:
-        addresses = [check_address(item) for item in ranges.expand(entry.address)] if entry.address else names
+        addresses = [check_address(item) for item in ranges.expand(entry.address)] if entry.address is not None else names
     except ValueError as error:
         yield Fault(("address",), str(error))
     if names and addresses and len(names) != len(addresses):

@@ -141,7 +141,7 @@ class HostEntry(Model):
     def hosts(self) -> "tuple[Host, ...]":
         """The hosts the entry stands for."""
         names = ranges.expand(self.name)
-        addresses = ranges.expand(self.address) if self.address else names
+        addresses = ranges.expand(self.address) if self.address is not None else names
         return tuple(
             Host(name, address, self.profile, self.state) for name, address in zip(names, addresses, strict=True)
         )
