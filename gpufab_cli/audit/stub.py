@@ -1,0 +1,62 @@
+"""The command that turns a node's own Python into the collector: nothing is installed and nothing is written there.
+
+The zip of the node core comes on stdin behind its length, is put into memory (memfd_create(2)) and imported from
+there; the wishes follow it. Everything is one argv, quoted once for whatever login shell the user has: the sources are
+wrapped so that they hold no newline, which csh would not take.
+"""
+
+from gpufab_cli.module_utils import archive
+
+_LOADER = f"""\
+import sys
+if sys.version_info < (3, 9):
+    sys.exit("gpufab: needs Python 3.9 on the node, this is " + sys.version.split()[0])
+import os
+stdin = sys.stdin.buffer
+handle = os.memfd_create("gpufab")
+with open(handle, "wb", closefd=False) as memory:
+    memory.write(stdin.read(int(stdin.readline())))
+sys.path.insert(0, "/proc/self/fd/%d" % handle)
+from {archive.PACKAGE}.program import main
+sys.exit(main(["collect"]))
+"""
+
+# Root by sudo if sudo gives it without asking, else as who we are: the snapshot's uid then shows it.
+_AS_ROOT = """\
+import os, shutil, subprocess, sys
+python = [sys.executable, "-I", "-c"]
+sudo = [shutil.which("sudo"), "-n", "--"]
+def refusal():
+    if sudo[0] is None:
+        return b"sudo is not installed"
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    done = subprocess.run(sudo + python + [""], **pipes)
+    return (done.stderr.strip() or b"sudo failed") if done.returncode else None
+reason = refusal() if os.geteuid() else b""
+if reason:
+    sys.stderr.buffer.write(REFUSED + reason.replace(b"\\n", b" ") + b"\\n")
+    sys.stderr.flush()
+argv = (sudo if reason is None else []) + python + [sys.argv[1]]
+os.execv(argv[0], argv)
+"""
+
+REFUSED = "gpufab: no root: "
+"""What a line on stderr starts with that says why there is no root."""
+
+
+def command(python: str, *, root: bool) -> list[str]:
+    """The argv of the collector."""
+    loader = _one_line(_LOADER)
+    if not root:
+        return [python, "-I", "-c", loader]
+    return [python, "-I", "-c", _one_line(f"REFUSED = {REFUSED.encode()!r}\n{_AS_ROOT}"), loader]
+
+
+def stdin(wishes: str) -> bytes:
+    """What the collector reads: the zip's length, the zip, the wishes."""
+    zipped = archive.build()
+    return b"%d\n" % len(zipped) + zipped + wishes.encode()
+
+
+def _one_line(source: str) -> str:
+    return f"exec({source!r})"
