@@ -13,6 +13,7 @@ _SUITE = "trixie"
 _PACKAGES = (
     "ca-certificates",
     "dbus",
+    "ethtool",
     "iproute2",
     "iputils-ping",
     "openssh-server",

@@ -189,7 +189,9 @@ class Lab:
 
     def run(self, name: str, *argv: str) -> "subprocess.CompletedProcess[str]":
         """Runs a command on a node over ssh."""
-        return subprocess.run(self.ssh(name, *argv), capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        return subprocess.run(
+            self.ssh(name, *argv), capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+        )
 
 
 def require() -> None:
@@ -204,7 +206,9 @@ def require() -> None:
     if not shutil.which("fusermount") and not shutil.which("fusermount3"):
         missing.append("fuse")
     if missing:
-        raise LabError(f"the lab needs programs that are not here: {', '.join(missing)}", hint=f"apt install {' '.join(missing)}")
+        raise LabError(
+            f"the lab needs programs that are not here: {', '.join(missing)}", hint=f"apt install {' '.join(missing)}"
+        )
 
 
 def _free_port(taken: set[int]) -> int:

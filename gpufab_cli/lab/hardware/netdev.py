@@ -118,6 +118,7 @@ class Node(Links):
 
     def __init__(self, pid: int) -> None:
         super().__init__(Path(f"/proc/{pid}/ns/net"))
+        self.pid = pid
         self._proc = Path(f"/proc/{pid}/net")
 
     def names(self) -> list[str]:

@@ -8,7 +8,16 @@ _LOCAL, _REMOTE = 10, 21  # ACPI SLIT distances of a two-socket machine
 # An NVIDIA driver stack beside the inbox RDMA stack.
 _MODULES = ("mlx5_core", "mlx5_ib", "ib_core", "ib_uverbs", "rdma_ucm", "nvidia", "nvidia_uvm", "pcieport")
 # Directories that a container runtime or systemd mounts on, or that readers expect even when empty.
-_EMPTY = ("/fs/cgroup", "/firmware", "/dev/block", "/dev/char", "/kernel/debug", "/kernel/mm", "/kernel/security", "/block")
+_EMPTY = (
+    "/fs/cgroup",
+    "/firmware",
+    "/dev/block",
+    "/dev/char",
+    "/kernel/debug",
+    "/kernel/mm",
+    "/kernel/security",
+    "/block",
+)
 
 
 def cpus(text: str) -> list[int]:

@@ -3,12 +3,16 @@
 import time
 
 from gpufab_cli.lab.hardware.model import Hardware
-from gpufab_cli.lab.hardware.tools import dcb, ip
+from gpufab_cli.lab.hardware.tools import dcb, devlink, ethtool, ip, nvidia_smi, rdma
 from gpufab_cli.lab.hardware.tools.answer import Answer, Request, Tool
 
 _TOOLS: dict[str, Tool] = {
     "dcb": dcb.answer,
+    "devlink": devlink.answer,
+    "ethtool": ethtool.answer,
     "ip": ip.answer,
+    "nvidia-smi": nvidia_smi.answer,
+    "rdma": rdma.answer,
 }
 _POLL_S = 0.1
 

@@ -1,0 +1,69 @@
+"""iproute2's devlink: devices, their versions and the e-switch mode."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from gpufab_cli.lab.hardware.model import Hardware
+from gpufab_cli.lab.hardware.tools.answer import Answer, Request, is_prefix, options
+
+REAL = "/usr/sbin/devlink.real"
+_OPTIONS = {"-j": "j", "--json": "j", "-p": "p", "--pretty": "p", "-v": "v", "--verbose": "v"}
+_ESWITCH = {"mode": "legacy", "inline-mode": "none", "encap-mode": "basic"}
+
+
+def answer(hw: Hardware, request: Request) -> Answer:
+    """Answers one call; what only shows help goes to the real program."""
+    given, words, unknown = options(request.argv, _OPTIONS)
+    if unknown or len(words) < 1 or not is_prefix(words[0], "dev") or "help" in words:
+        return Answer(program=REAL)
+    verb = words[1] if len(words) > 1 else "show"
+    as_json = "j" in given
+    if is_prefix(verb, "show"):
+        return _for_devices(hw, words[2:], as_json, "dev", lambda _: {}, lambda name, _: name + "\n")
+    if is_prefix(verb, "info"):
+        return _for_devices(hw, words[2:], as_json, "info", lambda index: _info(hw, index), _info_text)
+    if is_prefix(verb, "eswitch") and words[2:3] == ["show"]:
+        if not request.is_root:
+            return Answer(stderr="kernel answers: Operation not permitted\n", rc=1)
+        return _for_devices(hw, words[3:], as_json, "dev", lambda _: _ESWITCH, _eswitch_text)
+    return Answer(stderr=f'Command "{verb}" not found\n', rc=1)
+
+
+def _for_devices(
+    hw: Hardware,
+    words: list[str],
+    as_json: bool,
+    key: str,
+    read: Callable[[int], dict[str, Any]],
+    text: Callable[[str, dict[str, Any]], str],
+) -> Answer:
+    """Prints what `read` tells of one device, or of all if none is named."""
+    handles = [f"pci/{port.pci}" for port in hw.machine.ports]
+    if words and words[0] not in handles:
+        return Answer(stderr="kernel answers: No such device\n", rc=1)
+    rows = {handle: read(handles.index(handle)) for handle in (words[:1] or handles)}
+    if as_json:
+        return Answer(json.dumps({key: rows}, separators=(",", ":")) + "\n")
+    return Answer("".join(text(handle, row) for handle, row in rows.items()))
+
+
+def _info(hw: Hardware, index: int) -> dict[str, Any]:
+    nic = hw.machine.nic
+    firmware = {"fw.version": nic.firmware, "fw": nic.firmware}
+    return {
+        "driver": nic.driver,
+        "serial_number": hw.identity.serial("MT", index),
+        "versions": {"fixed": {"fw.psid": nic.psid}, "running": firmware, "stored": firmware},
+    }
+
+
+def _info_text(handle: str, row: dict[str, Any]) -> str:
+    lines = [f"{handle}:", f"  driver {row['driver']}", f"  serial_number {row['serial_number']}", "  versions:"]
+    for group, versions in row["versions"].items():
+        lines += [f"      {group}:", *(f"        {name} {version}" for name, version in versions.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _eswitch_text(handle: str, row: dict[str, Any]) -> str:
+    return f"{handle}: " + " ".join(f"{name} {value}" for name, value in row.items()) + "\n"
