@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from gpufab_cli.errors import did_you_mean
 from gpufab_cli.spec import ranges
 from gpufab_cli.spec.faults import Fault
-from gpufab_cli.spec.types import check_address, check_host_name
 
 if TYPE_CHECKING:
     from gpufab_cli.spec.model import FabricSpec, HostEntry, Network, Qos
@@ -66,8 +65,9 @@ def _priority_faults(qos: "Qos") -> Iterator[Fault]:
 
 
 def _ets_faults(qos: "Qos", ets: dict[int, int]) -> Iterator[Fault]:
-    needed = {item.priority for item in qos.lossless} | {qos.other_dscp.priority} | set(qos.extra_dscp.values())
-    known = needed | ({qos.cnp.priority} if qos.cnp else set())
+    known = {item.priority for item in qos.lossless} | {qos.other_dscp.priority} | set(qos.extra_dscp.values())
+    cnp = {qos.cnp.priority} if qos.cnp else set()
+    needed, known = known - cnp, known | cnp
     for priority in ets:
         if priority not in known:
             yield Fault(("ets", priority), f"no class has priority {priority}", f"in use: {_listed(known)}")
@@ -93,18 +93,11 @@ def network_faults(network: "Network") -> Iterator[Fault]:
 
 
 def entry_faults(entry: "HostEntry") -> Iterator[Fault]:
-    """A host range that does not expand, or not to as many addresses as names."""
-    names = addresses = None
-    try:
-        names = [check_host_name(name) for name in ranges.expand(entry.name)]
-    except ValueError as error:
-        yield Fault(("name",), str(error))
-    try:
-        addresses = [check_address(item) for item in ranges.expand(entry.address)] if entry.address is not None else names
-    except ValueError as error:
-        yield Fault(("address",), str(error))
-    if names and addresses and len(names) != len(addresses):
-        yield Fault(("address",), f"{len(addresses)} addresses for {len(names)} names", "both ranges must be as long")
+    """Not as many addresses as names."""
+    if entry.address is not None:
+        names, addresses = len(ranges.expand(entry.name)), len(ranges.expand(entry.address))
+        if names != addresses:
+            yield Fault(("address",), f"{addresses} addresses for {names} names", "both ranges must be as long")
 
 
 def reference_faults(spec: "FabricSpec") -> Iterator[Fault]:

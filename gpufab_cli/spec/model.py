@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from gpufab_cli.module_utils.schema import Dscp, Priority, Range
 from gpufab_cli.spec import addressing, checks, ranges
 from gpufab_cli.spec.faults import raise_any
-from gpufab_cli.spec.types import AbsolutePath, FilePath, LoginName, Name
+from gpufab_cli.spec.types import AbsolutePath, AddressRange, FilePath, HostRange, LoginName, Name
 
 State = Literal["active", "maintenance", "absent"]
 Become = Literal["sudo", "none"]
@@ -128,9 +128,9 @@ class Profile(Model):
 class HostEntry(Model):
     """One line of ``hosts``: a host, or a range of equal ones."""
 
-    name: str
+    name: HostRange
     profile: Name
-    address: str | None = None
+    address: AddressRange | None = None
     state: State = "active"
 
     @model_validator(mode="after")

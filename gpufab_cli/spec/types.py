@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from gpufab_cli.module_utils.schema import Pattern
+from gpufab_cli.spec import ranges
 
 Name = Annotated[
     str,
@@ -54,5 +55,19 @@ def check_address(address: str) -> str:
     return address
 
 
+def _host_range(pattern: str) -> str:
+    for name in ranges.expand(pattern):
+        check_host_name(name)
+    return pattern
+
+
+def _address_range(pattern: str) -> str:
+    for address in ranges.expand(pattern):
+        check_address(address)
+    return pattern
+
+
 HostName = Annotated[str, AfterValidator(check_host_name)]
+HostRange = Annotated[str, AfterValidator(_host_range)]
+AddressRange = Annotated[str, AfterValidator(_address_range)]
 RailName = Annotated[str, Pattern(r"[a-z0-9][a-z0-9-]{0,39}/[0-9]{1,2}", "a rail such as compute/3")]

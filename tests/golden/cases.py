@@ -1,0 +1,40 @@
+"""What the golden tests compare and regen.py rewrites: a case is a directory with a fabric.yml and what comes of it."""
+
+import os
+from pathlib import Path
+
+from gpufab_cli.errors import GpufabError
+from gpufab_cli.intent.compile import compile_wants
+from gpufab_cli.render.inventory import inventory
+from gpufab_cli.spec.load import load
+from gpufab_cli.spec.lock import load_lock
+
+HERE = Path(__file__).parent
+SPEC = HERE / "spec" / "cases"
+RENDER = HERE / "render" / "cases"
+
+
+def names(root):
+    return sorted(path.name for path in root.iterdir() if path.is_dir())
+
+
+def stderr_of(case):
+    """What validate prints on stderr for a fabric that is wrong, the path as it is typed beside the file."""
+    before = Path.cwd()
+    os.chdir(case)
+    try:
+        fabric = Path("fabric.yml")
+        load(fabric)
+        load_lock(fabric)
+    except GpufabError as error:
+        return "\n".join(error.lines()) + "\n"
+    finally:
+        os.chdir(before)
+    return ""
+
+
+def inventory_of(case):
+    """Every file that render makes of a fabric, by relative path."""
+    fabric = case / "fabric.yml"
+    spec = load(fabric)
+    return inventory(spec, compile_wants(spec, load_lock(fabric)))

@@ -1,0 +1,24 @@
+"""Rewrite what the golden tests expect, and the examples: ``python -m tests.golden.regen``. Then read the diff."""
+
+from pathlib import Path
+
+from gpufab_cli.render.fabric import changes, inventory_path
+from gpufab_cli.render.files import compare, write
+from tests.golden.cases import RENDER, SPEC, inventory_of, names, stderr_of
+
+EXAMPLES = ("hgx-h100-roce",)
+
+
+def main():
+    for name in names(SPEC):
+        (SPEC / name / "stderr.txt").write_text(stderr_of(SPEC / name), encoding="utf-8")
+    for name in names(RENDER):
+        root = RENDER / name / "inventory"
+        write(root, compare(root, inventory_of(RENDER / name)))
+    for name in EXAMPLES:
+        fabric = Path(__file__).parents[2] / "inventory" / name / "fabric.yml"
+        write(inventory_path(fabric), changes(fabric))
+
+
+if __name__ == "__main__":
+    main()
