@@ -33,3 +33,24 @@ def format_option(function: F) -> F:
         show_default=True,
         help="How results are printed.",
     )(function)
+
+
+def collect_options(function: F) -> F:
+    """``--forks N`` and ``--timeout SECONDS``, passed as ``forks`` and ``timeout``: how hosts are asked."""
+    timeout = click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=30.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long one host may take in all.",
+    )
+    forks = click.option(
+        "--forks",
+        type=click.IntRange(1, 1000),
+        default=64,
+        show_default=True,
+        metavar="N",
+        help="How many hosts are asked at a time.",
+    )
+    return forks(timeout(function))

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gpufab_cli.errors import GpufabError, SpecErrors
+from gpufab_cli.errors import GpufabError, SpecErrors, did_you_mean
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.devices import Devices, Nic
 from gpufab_cli.spec.faults import Faults
@@ -30,8 +30,19 @@ class Draft:
 
 
 def wanted_hosts(spec: FabricSpec, lock: Lock, update: Collection[str] = ()) -> tuple[Host, ...]:
-    """The active hosts that have to be looked at: those not in the lock, and those to update."""
-    return tuple(host for host in spec.in_state("active") if host.name not in lock.hosts or host.name in update)
+    """The hosts that have to be looked at: active ones that are not in the lock, and those to update.
+
+    Raises:
+        GpufabError: a host to update is not in the fabric, or absent from it.
+    """
+    reachable = spec.in_state("active", "maintenance")
+    known = [host.name for host in reachable]
+    for name in update:
+        if name not in known:
+            raise GpufabError(f"no host {name!r} to update", did_you_mean(name, known))
+    return tuple(
+        host for host in reachable if host.name in update or (host.state == "active" and host.name not in lock.hosts)
+    )
 
 
 def draft(spec: FabricSpec, lock: Lock, found: Mapping[str, Devices]) -> Draft:
