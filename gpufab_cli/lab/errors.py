@@ -1,12 +1,10 @@
-"""What the lab says when it cannot do something: one line and a hint."""
+"""What the lab says when it cannot do something."""
+
+from gpufab_cli.errors import Exit, GpufabError
 
 
-class LabError(Exception):
-    """A failure the user can act on."""
+class LabError(GpufabError):
+    """A failure the user can act on: one line and a hint."""
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
-
-    def __str__(self) -> str:
-        return f"{self.args[0]} (hint: {self.hint})" if self.hint else str(self.args[0])
+        super().__init__(message, hint, Exit.DRIFT)

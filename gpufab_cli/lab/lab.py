@@ -2,10 +2,12 @@
 
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,9 +15,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gpufab_cli.lab import files, image, machine, podman, railnet
+from gpufab_cli.lab import faults, files, image, machine, podman, railnet
 from gpufab_cli.lab.errors import LabError
 from gpufab_cli.lab.files import LabFile, NodeRecord
+from gpufab_cli.lab.hardware import NAME_CACHE_S
 from gpufab_cli.lab.node import Node
 
 _RUN = Path("/run/gpufab-lab")  # socket paths must be short, so not below the lab's own folder
@@ -181,6 +184,46 @@ class Lab:
         podman.start(node.container)
         node.wait_up()
         self._say(f"{node.record.name} is back")
+
+    # ---- faults and writes -------------------------------------------------------------------------------------------
+
+    def break_(self, name: str, fault: str, argument: str = "", port: str = "0") -> None:
+        """Injects a fault.
+
+        Args:
+            name: The node.
+            fault: A name out of faults.KINDS.
+            argument: A tool or a count, where the fault takes one.
+            port: Rail number or netdev, where the fault is about a port.
+        """
+        faults.strike(faults.find(fault), self._strike(self.node(name), argument, port))
+        time.sleep(NAME_CACHE_S)
+
+    def repair(self, name: str, fault: str = "") -> None:
+        """Ends one lasting fault wherever it is on the node, or all of them."""
+        node = self.node(name)
+        for held in node.ask("status")["faults"]:
+            kind = faults.find(held["name"])
+            if fault in ("", kind.name):
+                by_port = kind.on_port and held["target"]
+                argument = held["target"] if kind.argument == "TOOL" else str(held["count"] or "")
+                faults.mend(kind, self._strike(node, argument, by_port or "0"))
+        if fault:
+            faults.find(fault)
+        time.sleep(NAME_CACHE_S)
+
+    def _strike(self, node: Node, argument: str, port: str) -> faults.Strike:
+        kind = machine.load(node.record.machine)
+        rail = kind.rail(port)
+        return faults.Strike(node, kind.ports[rail].netdev, rail, argument)
+
+    def writes(self, name: str, clear: bool = False) -> list[dict[str, Any]]:
+        """What was written to a node's hardware since it was first up, or since the last clear."""
+        log = self.node(name).state / "writes.jsonl"
+        entries = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        if clear:
+            log.unlink(missing_ok=True)
+        return entries
 
     def ssh(self, name: str, *argv: str) -> list[str]:
         """The command line that reaches a node."""

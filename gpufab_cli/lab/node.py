@@ -110,10 +110,11 @@ class Node:
     # ---- container ---------------------------------------------------------------------------------------------------
 
     def ensure_container(self, image: str, known: dict[str, Any] | None) -> None:
-        """Makes and starts the container; one of another image, or one whose hardware died under it, is replaced."""
-        fresh_hardware = self.power_hardware()
+        """Makes and starts the container; one of another image is replaced, one whose hardware died is power-cycled."""
+        if self.power_hardware() and known:
+            podman.stop(self.container)
         files.node_keys(self.state / "ssh", self.state.parent.parent / "id_ed25519")
-        if known and (fresh_hardware or podman.image_id(image) != known["ImageID"]):
+        if known and podman.image_id(image) != known["ImageID"]:
             podman.remove(self.container)
             known = None
         if known is None:

@@ -52,28 +52,38 @@ def delete(netns: str) -> None:
         run(["ip", "netns", "del", netns])
 
 
-def connect(netns: str, number: int, pid: int, machine: Machine, identity: Identity, site: Site) -> None:
-    """Puts a node's rails into the network namespace of a process, in place of older ones, and sets up its site's part."""
-    disconnect(netns, number)
-    outside, inside = [], []
-    for rail, port in enumerate(machine.ports):
-        far, near = end(number, rail), port.netdev
-        outside += [
-            f"link add {far} mtu {site.mtu} type veth peer name {near} address {identity.mac(rail)} netns {pid}",
-            f"link set {far} master rail{rail}",
-            f"link set {far} up",
-        ]
-        inside += [
-            f"link set {near} mtu {site.mtu}",
-            f"addr add {site.ipv4.format(rail=rail, host=number)} dev {near}",
-            f"link set {near} up",
-        ]
-    run(["ip", "-n", netns, "-batch", "-"], "\n".join(outside))
-    run(["nsenter", f"--net=/proc/{pid}/ns/net", "ip", "-batch", "-"], "\n".join(inside))
+@dataclass(frozen=True)
+class Plug:
+    """One node's side of the rails: its number in the lab, its machine, and the site it is at."""
 
+    netns: str
+    number: int
+    machine: Machine
+    identity: Identity
+    site: Site
 
-def disconnect(netns: str, number: int) -> None:
-    """Removes a node's cables, whichever are left."""
-    links = json.loads(run(["ip", "-n", netns, "-json", "link", "show", "type", "veth"]) or "[]")
-    ours = [link["ifname"] for link in links if link["ifname"].startswith(f"n{number}r")]
-    run(["ip", "-n", netns, "-batch", "-"], "\n".join(f"link del {name}" for name in ours))
+    def connect(self, pid: int) -> None:
+        """Puts the rails into the network namespace of a process, in place of older ones, as the site sets them up."""
+        self.disconnect()
+        outside, inside = [], []
+        for rail, port in enumerate(self.machine.ports):
+            far, near, mtu = end(self.number, rail), port.netdev, self.site.mtu
+            mac = self.identity.mac(rail)
+            outside += [
+                f"link add {far} mtu {mtu} type veth peer name {near} address {mac} netns {pid}",
+                f"link set {far} master rail{rail}",
+                f"link set {far} up",
+            ]
+            inside += [
+                f"link set {near} mtu {mtu}",
+                f"addr add {self.site.ipv4.format(rail=rail, host=self.number)} dev {near}",
+                f"link set {near} up",
+            ]
+        run(["ip", "-n", self.netns, "-batch", "-"], "\n".join(outside))
+        run(["nsenter", f"--net=/proc/{pid}/ns/net", "ip", "-batch", "-"], "\n".join(inside))
+
+    def disconnect(self) -> None:
+        """Removes the node's cables, whichever are left."""
+        links = json.loads(run(["ip", "-n", self.netns, "-json", "link", "show", "type", "veth"]) or "[]")
+        ours = [link["ifname"] for link in links if link["ifname"].startswith(f"n{self.number}r")]
+        run(["ip", "-n", self.netns, "-batch", "-"], "\n".join(f"link del {name}" for name in ours))

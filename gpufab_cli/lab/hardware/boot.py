@@ -30,9 +30,7 @@ class Power:
     """The power button of one node; `folder` is what the node sees as /opt/hardware."""
 
     hardware: Hardware
-    number: int
-    netns: str
-    site: railnet.Site
+    plug: railnet.Plug
     folder: Path
 
     def on(self, request: Request) -> Answer:
@@ -43,7 +41,7 @@ class Power:
         self._off()
         hw.reboot()
         try:
-            railnet.connect(self.netns, self.number, pid, hw.machine, hw.identity, self.site)
+            self.plug.connect(pid)
             hw.node = Node(pid)
             hw.restructure()
             self._verbs(pid)
@@ -73,7 +71,7 @@ class Power:
             self._off()
 
     def _verbs(self, pid: int) -> None:
-        """Plain files stand for the verbs device nodes: there is no driver behind them, but who holds one can be seen."""
+        """Plain files stand for the verbs devices: no driver is behind them, but who holds one can be seen."""
         devices = Path(f"/proc/{pid}/root/dev/infiniband")
         devices.mkdir(exist_ok=True)
         for index, _ in enumerate(self.hardware.machine.ports):

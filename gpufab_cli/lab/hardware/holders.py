@@ -1,6 +1,5 @@
 """Which processes of the node hold a verbs device open: found as lsof finds them, so a test may simply open one."""
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,14 +34,15 @@ def of_verbs(hw: Hardware) -> list[Holder]:
 
 def _namespace(process: Path) -> str | None:
     try:
-        return os.readlink(process / "ns" / "pid")
+        return str((process / "ns" / "pid").readlink())
     except OSError:
         return None
 
 
 def _held(process: Path) -> Iterator[Holder]:
     try:
-        indexes = {int(match[1]) for link in (process / "fd").iterdir() if (match := _VERBS.search(os.readlink(link)))}
+        targets = [str(link.readlink()) for link in (process / "fd").iterdir()]
+        indexes = {int(match[1]) for target in targets if (match := _VERBS.search(target))}
         if not indexes:
             return
         numbers = re.search(r"^NSpid:.*\t(\d+)$", (process / "status").read_text(), re.MULTILINE)

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpufab_cli.lab.hardware.netdev import Links, Node, no_device
-from gpufab_cli.lab.hardware.state import Ets, Fault, Port, State
+from gpufab_cli.lab.hardware.state import Cma, Ets, Fault, Port, State
 from gpufab_cli.lab.hardware.writes import Writes
 from gpufab_cli.lab.machine import Identity, Machine, PortPlace
 
-# How long a ConnectX link stays down when the driver toggles it; real optics take seconds, which tests need not wait for.
+# How long a link stays down when the driver toggles it; real optics take seconds, which tests need not wait for.
 FLAP_S = 0.3
+# mlx5's limits of the cable length in metres.
+_CABLE_M = range(1, 1000)
+WHOLE_PERCENT = 100
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,7 @@ class Hardware:
         if self.port(netdev).pfc != pfc:
             self.change(netdev, edit)
         if delay is not None and delay != self.port(netdev).pfc_delay:
-            if not 1 <= delay <= 999:
+            if delay not in _CABLE_M:
                 raise fail(errno.EINVAL)
             self.change(netdev, lambda port: setattr(port, "pfc_delay", delay))
 
@@ -180,7 +183,7 @@ class Hardware:
         if "cbs" in ets.tsa:
             raise fail(errno.EOPNOTSUPP)
         shares = [bw for tsa, bw in zip(ets.tsa, ets.bw, strict=True) if tsa == "ets"]
-        if shares and sum(shares) != 100:
+        if shares and sum(shares) != WHOLE_PERCENT:
             raise fail(errno.EINVAL)
         self.change(netdev, lambda port: setattr(port, "ets", ets))
 
@@ -210,7 +213,11 @@ class Hardware:
         """
         if self.port(netdev).dscp.get(dscp) != priority:
             raise fail(errno.ENOENT)
-        self.change(netdev, lambda port: port.dscp.pop(dscp) and None)
+
+        def edit(port: Port) -> None:
+            del port.dscp[dscp]
+
+        self.change(netdev, edit)
 
     # ---- RDMA-CM -----------------------------------------------------------------------------------------------------
 
@@ -225,6 +232,9 @@ class Hardware:
         """Puts a lasting fault in force."""
         with self._lock:
             self.writes.set_fault(fault)
+            if fault.name == "no-rdma-cm":
+                for port in self.state.ports.values():
+                    port.cma = Cma()  # unloading the module loses its values
             self.restructure()
             self.save()
         if fault.name == "link-down":

@@ -1,7 +1,7 @@
 """Live facts of the node's network interfaces, and the rail cables' far ends.
 
-A socket belongs for life to the network namespace it was made in: made once in a thread that visits the node, it answers
-interface ioctls from then on without any process inside.
+A socket belongs for life to the network namespace it was made in: made once in a thread that visits the node, it
+answers interface ioctls from then on without any process inside.
 """
 
 import array

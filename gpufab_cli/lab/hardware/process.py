@@ -64,9 +64,11 @@ def main(settings: Settings) -> None:
     machine = machines.load(settings.machine)
     ends = tuple(railnet.end(settings.number, rail) for rail, _ in enumerate(machine.ports))
     cables = Cables(Links(railnet.path(settings.netns)), ends)
-    hw = Hardware(machine, machines.Identity(settings.node), settings.state / "state.json", cables)
+    identity = machines.Identity(settings.node)
+    hw = Hardware(machine, identity, settings.state / "state.json", cables)
     site = railnet.Site(settings.mtu, settings.ipv4)
-    power = boot.Power(hw, settings.number, settings.netns, site, settings.folder)
+    plug = railnet.Plug(settings.netns, settings.number, machine, identity, site)
+    power = boot.Power(hw, plug, settings.folder)
 
     def answer(request: Request) -> Answer:
         return power.on(request) if request.tool == "gpufab-boot" else dispatch.answer(hw, request)

@@ -1,7 +1,7 @@
 """Two Unix sockets: one in the node, for the tools; one on the host, for the lab.
 
-The tools' requests are NUL-separated fields, their answers a head line and raw bytes: the shim starts for each call of a
-tool and must not pay for a JSON parser. The lab's are one line of JSON each way.
+The tools' requests are NUL-separated fields, their answers a head line and raw bytes: the shim starts for each call of
+a tool and must not pay for a JSON parser. The lab's are one line of JSON each way.
 """
 
 import json

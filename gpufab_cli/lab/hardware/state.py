@@ -30,6 +30,8 @@ RP_DEFAULTS = {
     "rate_reduce_monitor_period": 4,
     "initial_alpha_value": 1023,
 }
+# Faults that are processes: they end with the boot they run in.
+PROCESSES = frozenset({"verbs-busy", "gpu-busy", "ssh-over-rail"})
 ROCE_MODES = ("IB/RoCE v1", "RoCE v2")
 
 
@@ -85,7 +87,7 @@ class Port:
     link_downs: int = 0
 
     def driver_reload(self) -> "Port":
-        """The port after its driver came back: trust and the DSCP map are read back from hardware, the rest is default."""
+        """The port after its driver came back: the DSCP map is read back from hardware, the rest is default."""
         return Port(dscp=dict(self.dscp), link_downs=0)
 
 
@@ -113,8 +115,9 @@ class State:
         return cls(ports={port.netdev: Port() for port in machine.ports})
 
     def reboot(self) -> None:
-        """Drops what hardware drops at a reboot and takes a new boot id; faults stay until repaired."""
+        """Drops what hardware drops at a reboot and takes a new boot id; faults stay, unless they are processes."""
         self.ports = {name: Port() for name in self.ports}
+        self.faults = [fault for fault in self.faults if fault.name not in PROCESSES]
         self.boot_id = str(uuid.uuid4())
         self.boots += 1
 

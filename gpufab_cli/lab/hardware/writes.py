@@ -65,7 +65,7 @@ class Writes:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     def _counts_down(self, name: str) -> bool:
-        """Takes one off the fault's counter and tells whether this write is the one; a failed write spends its fault."""
+        """Counts a write against a fault and tells whether this is the one; a failed write spends its fault."""
         fault = self._state.fault(name)
         if fault is None:
             return False

@@ -15,12 +15,11 @@ from typing import Any
 
 import mfusepy
 
+from gpufab_cli.lab.hardware import NAME_CACHE_S
 from gpufab_cli.lab.hardware.model import Hardware, fail
 from gpufab_cli.lab.hardware.sysfs import infiniband, net, pci, system
 from gpufab_cli.lab.hardware.sysfs.tree import Directory, Entry, File, Link, Tree
 
-# How long the kernel may keep a name; long enough for one walk over the tree, short enough to hide no change.
-NAME_CACHE_S = 0.2
 _PAGE = 4096
 _LIVE = ("/class/net", "/devices/virtual/net")
 

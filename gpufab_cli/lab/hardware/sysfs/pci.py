@@ -7,9 +7,9 @@ from gpufab_cli.lab.hardware.sysfs.system import cpu_mask
 from gpufab_cli.lab.hardware.sysfs.tree import Tree, number
 from gpufab_cli.lab.machine import Gpu, Nic, Place
 
-_ROOT_PORT = ("0x8086", "0x352a")  # Intel Sapphire Rapids root port
-_SWITCH = ("0x1000", "0xc030")  # Broadcom PEX890xx
-_BRIDGE, _ETHERNET, _DISPLAY = "0x060400", "0x020000", "0x030200"
+_ROOT_PORT = ("0x8086", "0x352a", "0x060400")  # Intel Sapphire Rapids root port
+_SWITCH = ("0x1000", "0xc030", "0x060400")  # Broadcom PEX890xx
+_ETHERNET, _DISPLAY = "0x020000", "0x030200"
 
 
 def add(tree: Tree, hw: Hardware) -> None:
@@ -24,10 +24,12 @@ def add(tree: Tree, hw: Hardware) -> None:
         _function(tree, hw, gpu, machine.gpu, _DISPLAY)
 
 
-def _common(tree: Tree, hw: Hardware, path: str, pci: str, numa: int, ids: tuple[str, str], kind: str) -> None:
+def _common(tree: Tree, hw: Hardware, path: str, numa: int, ids: tuple[str, str, str]) -> None:
+    """What every function has; `ids` are vendor, device and class."""
+    pci = path.rsplit("/", 1)[1]
     tree.link(f"/bus/pci/devices/{pci}", path)
     tree.link(f"{path}/subsystem", "/bus/pci")
-    for name, value in (("vendor", ids[0]), ("device", ids[1]), ("class", kind), ("numa_node", numa)):
+    for name, value in zip(("vendor", "device", "class", "numa_node"), (*ids, numa), strict=True):
         tree.text(f"{path}/{name}", value)
     tree.text(f"{path}/local_cpulist", hw.machine.numa[numa].cpus)
     tree.text(f"{path}/local_cpus", cpu_mask(hw.machine.numa[numa].cpus))
@@ -39,7 +41,7 @@ def _bridges(tree: Tree, hw: Hardware, place: Place) -> None:
     for depth, pci in enumerate(place.behind):
         path = f"{path}/{pci}"
         if f"{path}/class" not in tree.entries:
-            _common(tree, hw, path, pci, place.numa, _SWITCH if depth else _ROOT_PORT, _BRIDGE)
+            _common(tree, hw, path, place.numa, _SWITCH if depth else _ROOT_PORT)
             _driver(tree, path, pci, "pcieport")
 
 
@@ -51,7 +53,7 @@ def _driver(tree: Tree, path: str, pci: str, driver: str) -> None:
 
 def _function(tree: Tree, hw: Hardware, place: Place, part: Nic | Gpu, kind: str) -> None:
     path = f"/devices/{place.sysfs}"
-    _common(tree, hw, path, place.pci, place.numa, (part.vendor, part.device), kind)
+    _common(tree, hw, path, place.numa, (part.vendor, part.device, kind))
     _driver(tree, path, place.pci, part.driver)
     for name in ("current", "max"):
         tree.text(f"{path}/{name}_link_speed", part.pcie_speed)

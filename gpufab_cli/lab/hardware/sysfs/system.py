@@ -32,7 +32,7 @@ def cpus(text: str) -> list[int]:
 def cpu_mask(text: str) -> str:
     """A CPU list as the kernel's comma-separated 32-bit words, highest first."""
     mask = sum(1 << cpu for cpu in cpus(text))
-    words = []
+    words: list[str] = []
     while mask or not words:
         words.append(f"{mask & 0xFFFFFFFF:08x}")
         mask >>= _WORD_BITS

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from gpufab_cli.lab.hardware.model import Hardware
+from gpufab_cli.lab.hardware.model import WHOLE_PERCENT, Hardware
 from gpufab_cli.lab.hardware.state import PRIORITIES
 from gpufab_cli.lab.hardware.tools import dcb_app
 from gpufab_cli.lab.hardware.tools.answer import Answer, Request, is_prefix, options
@@ -13,7 +13,7 @@ from gpufab_cli.lab.hardware.tools.dcb_words import (
     Call,
     Field,
     Map,
-    Refused,
+    RefusedError,
     Words,
     as_json,
     as_text,
@@ -35,6 +35,7 @@ _OPTIONS = {
 _LAST = PRIORITIES - 1
 _TSA = ("strict", "cbs", "ets", "vendor")
 _NOTHING = [0] * PRIORITIES
+_LONGEST_CABLE_M = 65535  # what fits the netlink field
 
 
 def answer(hw: Hardware, request: Request) -> Answer:
@@ -49,13 +50,13 @@ def answer(hw: Hardware, request: Request) -> Answer:
     blank = "\n" if "j" in given else ""
     try:
         return Answer(stdout=action(call) or blank)
-    except Refused as refused:
+    except RefusedError as refused:
         return Answer(stdout=blank, stderr=refused.stderr, rc=refused.rc)
 
 
 def _target(hw: Hardware, words: list[str]) -> tuple[str, str, str] | None:
     """Object, verb and rail of a call; None when it is the real program's."""
-    if len(words) < 4 or not is_prefix(words[2], "dev") or hw.place(words[3]) is None:
+    if not is_prefix("".join(words[2:3]), "dev") or hw.place("".join(words[3:4])) is None:
         return None
     for kind, verb in _ACTIONS:
         if is_prefix(words[0], kind) and is_prefix(words[1], verb):
@@ -115,8 +116,8 @@ def _pfc_set(call: Call) -> str:
 
 def _delay(word: str) -> int:
     number = unsigned(word)
-    if number is None or number > 65535:
-        raise Refused(f'Error: argument "{word}" is wrong: delay expected to be an integer 0..65535\n')
+    if number is None or number > _LONGEST_CABLE_M:
+        raise RefusedError(f'Error: argument "{word}" is wrong: delay expected to be an integer 0..65535\n')
     return number
 
 
@@ -141,7 +142,7 @@ def _ets_show(call: Call) -> str:
 def _ets_set(call: Call) -> str:
     old = call.hw.port(call.netdev).ets
     ets = replace(old, tsa=list(old.tsa), bw=list(old.bw), prio_tc=list(old.prio_tc))
-    classes, shares = Map("TC", "TSA", _LAST, 0), Map("TC", "BW", _LAST, 100)
+    classes, shares = Map("TC", "TSA", _LAST, 0), Map("TC", "BW", _LAST, WHOLE_PERCENT)
     priorities = Map("PRIO", "TC", _LAST, _LAST)
 
     def put_tsa(key: str, value: str) -> None:
@@ -172,9 +173,9 @@ def _ets_set(call: Call) -> str:
 def _check_shares(shares: list[int], has_ets: bool) -> None:
     """dcb itself refuses shares that do not add up; all-strict may also have none."""
     total = sum(shares)
-    if total != 100 and (has_ets or total != 0):
-        expected = 100 if has_ets else 0
-        raise Refused(f"Bandwidth percentages in tc-bw sum to {total}%, expected {expected}%\n")
+    if total != WHOLE_PERCENT and (has_ets or total != 0):
+        expected = WHOLE_PERCENT if has_ets else 0
+        raise RefusedError(f"Bandwidth percentages in tc-bw sum to {total}%, expected {expected}%\n")
 
 
 # ---- buffer ----------------------------------------------------------------------------------------------------------
@@ -238,18 +239,18 @@ def _dcbx_set(call: Call) -> str:
     while call.words:
         flags.append(call.words.keyword(("host", "lld-managed", "cee", "ieee", "static")))
     if "lld-managed" in flags or "host" not in flags:
-        raise Refused("Attribute write: Unknown error -1\n")
+        raise RefusedError("Attribute write: Unknown error -1\n")
     call.writing(lambda: call.hw.change(call.netdev, lambda port: setattr(port, "dcbx", flags)))
     return ""
 
 
 def _apptrust_show(_: Call) -> str:
     """mlx5 has no trust object of its own: trust follows the app table."""
-    raise Refused("Attribute read: Operation not supported\n")
+    raise RefusedError("Attribute read: Operation not supported\n")
 
 
 def _apptrust_set(_: Call) -> str:
-    raise Refused("Attribute write: Operation not supported\n")
+    raise RefusedError("Attribute write: Operation not supported\n")
 
 
 _Action = Callable[[Call], str]

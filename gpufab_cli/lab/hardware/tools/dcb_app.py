@@ -1,10 +1,14 @@
-"""dcb's app object: the DSCP map. mlx5 knows no other entries, holds one priority a DSCP, and derives trust from the map."""
+"""dcb's app object: the DSCP map.
+
+mlx5 knows no other entries, holds one priority a DSCP, and derives trust from the map.
+"""
 
 import errno
 from dataclasses import dataclass
+from functools import partial
 
 from gpufab_cli.lab.hardware.model import fail
-from gpufab_cli.lab.hardware.tools.dcb_words import Call, Map, Refused, as_json, unsigned
+from gpufab_cli.lab.hardware.tools.dcb_words import Call, Map, RefusedError, as_json, unsigned
 
 _DSCP = Map("DSCP", "PRIO", 63, 7)
 _PORT = Map("PORT", "PRIO", 0xFFFF, 7)
@@ -71,13 +75,13 @@ def replace(call: Call) -> str:
     entries, held = _parse(call), _table(call)
     try:
         _add(call, [entry for entry in entries if entry not in held])
-    except Refused as refused:
-        raise Refused(f"{refused.stderr}Could not add new APP entries\n", 0) from None
+    except RefusedError as refused:
+        raise RefusedError(f"{refused.stderr}Could not add new APP entries\n", 0) from None
     keys = {(entry.kind, entry.key) for entry in entries}
     try:
         _delete(call, [entry for entry in held if (entry.kind, entry.key) in keys and entry not in entries])
-    except Refused as refused:
-        raise Refused(f"{refused.stderr}Could not remove replaced APP entries\n", 0) from None
+    except RefusedError as refused:
+        raise RefusedError(f"{refused.stderr}Could not remove replaced APP entries\n", 0) from None
     return ""
 
 
@@ -125,15 +129,14 @@ def _parse(call: Call) -> list[_Entry]:
         if kind == "default-prio":
             entries += [_Entry(kind, 0, prio) for prio in call.words.numbers("Invalid default priority")]
             continue
-        mapping = {"dscp-prio": _DSCP, "ethtype-prio": _ETHTYPE, "pcp-prio": _PCP}.get(kind, _PORT)
-
-        def put(key: str, value: str, kind: str = kind, mapping: Map = mapping) -> None:
-            number = _key(kind, key)
-            for code in mapping.keys(number):
-                entries.append(_Entry(kind, code, mapping.number(value)))
-
-        call.words.mapping("Invalid mapping", put)
+        call.words.mapping("Invalid mapping", partial(_put, entries, kind))
     return entries
+
+
+def _put(entries: list[_Entry], kind: str, key: str, value: str) -> None:
+    """Adds what one KEY:VALUE word says."""
+    mapping = {"dscp-prio": _DSCP, "ethtype-prio": _ETHTYPE, "pcp-prio": _PCP}.get(kind, _PORT)
+    entries.extend(_Entry(kind, code, mapping.number(value)) for code in mapping.keys(_key(kind, key)))
 
 
 def _key(kind: str, key: str) -> str:
@@ -141,10 +144,10 @@ def _key(kind: str, key: str) -> str:
     if kind == "dscp-prio":
         return str(_CODES.get(key, key))
     if kind == "ethtype-prio" and (unsigned(key) or 0) < _LOWEST_ETHTYPE:
-        raise Refused("Protocol IDs < 0x600 are reserved for EtherType\n")
+        raise RefusedError("Protocol IDs < 0x600 are reserved for EtherType\n")
     if kind == "pcp-prio":
         level = unsigned(key[:-2])
         if level is None or key[-2:] not in ("nd", "de"):
-            raise Refused("")
+            raise RefusedError("")
         return str(level + 8 * (key[-2:] == "de"))
     return key

@@ -14,7 +14,7 @@ from gpufab_cli.lab.hardware.tools.answer import Request, is_prefix
 _INCOMPLETE_RC = 255
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """dcb gives up: what it says on stderr, and its exit status."""
 
     def __init__(self, stderr: str, rc: int = 1) -> None:
@@ -37,22 +37,22 @@ class Words:
         """Takes a keyword, which may be cut short.
 
         Raises:
-            Refused: It is none of the known ones.
+            RefusedError: It is none of the known ones.
         """
         word = self._words.pop(0)
         found = next((full for full in known if is_prefix(word, full)), None)
         if found is None:
-            raise Refused(f'What is "{word}"?\n{self._usage}')
+            raise RefusedError(f'What is "{word}"?\n{self._usage}')
         return found
 
     def value(self) -> str:
         """Takes the word after a keyword.
 
         Raises:
-            Refused: There is none.
+            RefusedError: There is none.
         """
         if not self._words:
-            raise Refused('Command line is not complete. Try option "help"\n', _INCOMPLETE_RC)
+            raise RefusedError('Command line is not complete. Try option "help"\n', _INCOMPLETE_RC)
         return self._words.pop(0)
 
     def mapping(self, complaint: str, put: Callable[[str, str], None]) -> None:
@@ -60,7 +60,7 @@ class Words:
 
         Args:
             complaint: What dcb calls such a mapping when it is wrong.
-            put: Takes one pair; says what is wrong with it in a Refused.
+            put: Takes one pair; says what is wrong with it in a RefusedError.
         """
         if not self._words:
             self.value()
@@ -68,8 +68,8 @@ class Words:
             key, _, value = self._words[0].partition(":")
             try:
                 put(key, value)
-            except Refused as refused:
-                raise Refused(f"{refused.stderr}{complaint} {key}\n") from None
+            except RefusedError as refused:
+                raise RefusedError(f"{refused.stderr}{complaint} {key}\n") from None
             self._words.pop(0)
 
     def numbers(self, complaint: str) -> list[int]:
@@ -78,7 +78,7 @@ class Words:
         while self._words:
             number = unsigned(self._words[0])
             if number is None:
-                raise Refused(f"{complaint} {self._words[0]}\n")
+                raise RefusedError(f"{complaint} {self._words[0]}\n")
             taken.append(number)
             self._words.pop(0)
         return taken
@@ -102,7 +102,7 @@ class Call:
             with self.hw.writes.write("dcb", " ".join(self.request.argv), alive=self.request.alive):
                 act()
         except OSError as error:
-            raise Refused(f"Attribute write: {os.strerror(error.errno or errno.EIO)}\n") from None
+            raise RefusedError(f"Attribute write: {os.strerror(error.errno or errno.EIO)}\n") from None
 
 
 def unsigned(word: str) -> int | None:
@@ -129,7 +129,7 @@ class Map:
             return list(range(self.last_key + 1))
         number = unsigned(key)
         if number is None:
-            raise Refused("")
+            raise RefusedError("")
         if number > self.last_key:
             raise self._beyond(self.key_name, self.last_key)
         return [number]
@@ -138,13 +138,13 @@ class Map:
         """A value within its range."""
         number = unsigned(value)
         if number is None:
-            raise Refused("")
+            raise RefusedError("")
         if number > self.last_value:
             raise self._beyond(self.value_name, self.last_value)
         return number
 
-    def _beyond(self, what: str, last: int) -> Refused:
-        return Refused(f"In {self.key_name}:{self.value_name} mapping, {what} is expected to be 0..{last}\n")
+    def _beyond(self, what: str, last: int) -> RefusedError:
+        return RefusedError(f"In {self.key_name}:{self.value_name} mapping, {what} is expected to be 0..{last}\n")
 
 
 def one_of(what: str, choices: Sequence[str], word: str) -> str:
@@ -152,7 +152,7 @@ def one_of(what: str, choices: Sequence[str], word: str) -> str:
     if word in choices:
         return word
     listed = ", ".join(f'"{choice}"' for choice in choices)
-    raise Refused(f'Error: argument of "{what}" must be one of {listed}, not "{word}"\n')
+    raise RefusedError(f'Error: argument of "{what}" must be one of {listed}, not "{word}"\n')
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from gpufab_cli.lab.hardware.model import Hardware
@@ -12,6 +13,15 @@ _OPTIONS = {"-j": "j", "--json": "j", "-p": "p", "--pretty": "p", "-v": "v", "--
 _ESWITCH = {"mode": "legacy", "inline-mode": "none", "encap-mode": "basic"}
 
 
+@dataclass(frozen=True)
+class _Table:
+    """What a verb shows: the key of its JSON, the row of a device, and a row in text."""
+
+    key: str
+    read: Callable[[Hardware, int], dict[str, Any]]
+    text: Callable[[str, dict[str, Any]], str]
+
+
 def answer(hw: Hardware, request: Request) -> Answer:
     """Answers one call; what only shows help goes to the real program."""
     given, words, unknown = options(request.argv, _OPTIONS)
@@ -20,32 +30,25 @@ def answer(hw: Hardware, request: Request) -> Answer:
     verb = words[1] if len(words) > 1 else "show"
     as_json = "j" in given
     if is_prefix(verb, "show"):
-        return _for_devices(hw, words[2:], as_json, "dev", lambda _: {}, lambda name, _: name + "\n")
+        return _for_devices(hw, words[2:], _Table("dev", lambda *_: {}, lambda name, _: name + "\n"), as_json)
     if is_prefix(verb, "info"):
-        return _for_devices(hw, words[2:], as_json, "info", lambda index: _info(hw, index), _info_text)
+        return _for_devices(hw, words[2:], _Table("info", _info, _info_text), as_json)
     if is_prefix(verb, "eswitch") and words[2:3] == ["show"]:
         if not request.is_root:
             return Answer(stderr="kernel answers: Operation not permitted\n", rc=1)
-        return _for_devices(hw, words[3:], as_json, "dev", lambda _: _ESWITCH, _eswitch_text)
+        return _for_devices(hw, words[3:], _Table("dev", lambda *_: _ESWITCH, _eswitch_text), as_json)
     return Answer(stderr=f'Command "{verb}" not found\n', rc=1)
 
 
-def _for_devices(
-    hw: Hardware,
-    words: list[str],
-    as_json: bool,
-    key: str,
-    read: Callable[[int], dict[str, Any]],
-    text: Callable[[str, dict[str, Any]], str],
-) -> Answer:
-    """Prints what `read` tells of one device, or of all if none is named."""
+def _for_devices(hw: Hardware, words: list[str], table: _Table, as_json: bool) -> Answer:
+    """Prints a table's row of one device, or of all if none is named."""
     handles = [f"pci/{port.pci}" for port in hw.machine.ports]
     if words and words[0] not in handles:
         return Answer(stderr="kernel answers: No such device\n", rc=1)
-    rows = {handle: read(handles.index(handle)) for handle in (words[:1] or handles)}
+    rows = {handle: table.read(hw, handles.index(handle)) for handle in (words[:1] or handles)}
     if as_json:
-        return Answer(json.dumps({key: rows}, separators=(",", ":")) + "\n")
-    return Answer("".join(text(handle, row) for handle, row in rows.items()))
+        return Answer(json.dumps({table.key: rows}, separators=(",", ":")) + "\n")
+    return Answer("".join(table.text(handle, row) for handle, row in rows.items()))
 
 
 def _info(hw: Hardware, index: int) -> dict[str, Any]:

@@ -60,16 +60,17 @@ def answer(hw: Hardware, request: Request) -> Answer:
     every = range(len(hw.machine.gpus))
     if "-L" in options or "--list-gpus" in options:
         return Answer("".join(f"GPU {i}: {hw.machine.gpu.name} (UUID: {hw.identity.gpu_uuid(i)})\n" for i in every))
-    for option, fields, rows in (
-        ("--query-gpu", _GPU, list(every)),
-        ("--query-compute-apps", _APP, [index for index in every if _busy(hw, index)]),
-    ):
-        if option in options:
-            chosen = options.get("-i", options.get("--id", ""))
-            if chosen:
-                rows = [index for index in rows if chosen in (str(index), _pci(hw, index), hw.identity.gpu_uuid(index))]
-            return _csv(hw, options[option], fields, rows, options.get("--format", ""))
-    return Answer(f"Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n\n", rc=1)
+    style = options.get("--format", "")
+    chosen = [index for index in every if _is_chosen(hw, index, options.get("-i", options.get("--id", "")))]
+    if "--query-gpu" in options:
+        return _csv(hw, options["--query-gpu"], _GPU, chosen, style)
+    if "--query-compute-apps" in options:
+        return _csv(hw, options["--query-compute-apps"], _APP, [index for index in chosen if _busy(hw, index)], style)
+    return Answer("Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n\n", rc=1)
+
+
+def _is_chosen(hw: Hardware, index: int, selector: str) -> bool:
+    return selector in ("", str(index), _pci(hw, index), hw.identity.gpu_uuid(index))
 
 
 def _joined(argv: tuple[str, ...]) -> list[str]:
@@ -89,6 +90,7 @@ def _option(word: str) -> tuple[str, str]:
 
 
 def _csv(hw: Hardware, names: str, fields: dict[str, _Field], rows: list[int], style: str) -> Answer:
+    """Prints the named fields of the rows."""
     wanted, styles = names.split(","), style.split(",")
     for name in wanted:
         if name not in fields:

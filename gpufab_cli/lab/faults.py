@@ -1,0 +1,239 @@
+"""Faults by name: what each does to a node and how it ends. One table, from which help and completion come too."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from gpufab_cli.lab import podman
+from gpufab_cli.lab.errors import LabError
+from gpufab_cli.lab.files import USER
+from gpufab_cli.lab.node import Node
+from gpufab_cli.lab.shell import run
+
+# Where each tool stands in the image.
+TOOLS = {
+    "dcb": PurePosixPath("/usr/sbin/dcb"),
+    "devlink": PurePosixPath("/usr/sbin/devlink"),
+    "ethtool": PurePosixPath("/usr/sbin/ethtool"),
+    "ip": PurePosixPath("/usr/bin/ip"),
+    "nvidia-smi": PurePosixPath("/usr/bin/nvidia-smi"),
+    "rdma": PurePosixPath("/usr/bin/rdma"),
+}
+_SUDOERS, _SUDOERS_OFF = "/etc/sudoers.d/ops", "/root/sudoers.ops"
+_BINARIES = PurePosixPath("/usr/local/sbin")
+_LLDPAD_UNIT = """\
+[Unit]
+Description=Stands for the LLDP agent daemon: same name, does nothing
+[Service]
+ExecStart=/usr/local/sbin/lldpad infinity
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+@dataclass(frozen=True)
+class Strike:
+    """One fault about to strike, or to end, on one node; `netdev` is the port it is meant for."""
+
+    node: Node
+    netdev: str
+    rail: int
+    argument: str
+
+    def shell(self, script: str, *arguments: str) -> None:
+        """Runs a fixed script as root on the node."""
+        podman.execute(self.node.container, "sh", "-euc", script, "sh", *arguments)
+
+
+Act = Callable[[Strike], None]
+
+
+@dataclass(frozen=True)
+class FaultKind:
+    """A fault there is.
+
+    Attributes:
+        name: What the command line calls it.
+        help: What it does, in a few words.
+        strike: Brings it about.
+        mend: Ends it; None for a one-shot change of settings, which the next apply puts right.
+        argument: What it takes besides a port: TOOL, N or nothing.
+        on_port: Whether it is about one port.
+    """
+
+    name: str
+    help: str
+    strike: Act
+    mend: Act | None = None
+    argument: str = ""
+    on_port: bool = False
+
+
+def _drift(name: str, text: str, on_port: bool = True) -> FaultKind:
+    def strike(strike: Strike) -> None:
+        strike.node.ask("drift", name=name, netdev=strike.netdev)
+
+    return FaultKind(name, text, strike, on_port=on_port)
+
+
+def _nothing(_: Strike) -> None:
+    """The hardware process does all there is to do."""
+
+
+def _model(name: str, text: str, argument: str = "", on_port: bool = False) -> FaultKind:
+    """A lasting fault that the model itself shows."""
+    return FaultKind(name, text, _nothing, _nothing, argument, on_port)
+
+
+def _hide_tool(strike: Strike) -> None:
+    path = TOOLS[strike.argument]
+    strike.shell('mv "$1" "$1.missing"', str(path))
+
+
+def _show_tool(strike: Strike) -> None:
+    path = TOOLS[strike.argument]
+    strike.shell('mv "$1.missing" "$1"', str(path))
+
+
+def _start_lldpad(strike: Strike) -> None:
+    script = (
+        'cp /usr/bin/sleep "$1"; printf %s "$2" >/etc/systemd/system/lldpad.service; systemctl enable -q --now lldpad'
+    )
+    strike.shell(script, str(_BINARIES / "lldpad"), _LLDPAD_UNIT)
+
+
+def _stop_lldpad(strike: Strike) -> None:
+    strike.shell("systemctl disable -q --now lldpad; rm /etc/systemd/system/lldpad.service; systemctl daemon-reload")
+
+
+def _hold_verbs(strike: Strike) -> None:
+    strike.shell('cp /usr/bin/sleep "$1"', str(_BINARIES / "ib_write_bw"))
+    script = 'exec "$1" infinity 9<>"$2"'
+    program, device = str(_BINARIES / "ib_write_bw"), f"/dev/infiniband/uverbs{strike.rail}"
+    podman.execute_detached(strike.node.container, "sh", "-c", script, "sh", program, device)
+
+
+def _release_verbs(strike: Strike) -> None:
+    strike.shell("pkill -x ib_write_bw || true")
+
+
+def _rail_socket(strike: Strike) -> str:
+    return str(strike.node.run / "rail.ssh")
+
+
+def _login_over_rail(strike: Strike) -> None:
+    """Logs in from the far side of the rail and stays; ssh goes to the background once it is through."""
+    node, folder = strike.node, strike.node.state.parent.parent
+    address = node.site.ipv4.format(rail=strike.rail, host=node.record.number).split("/")[0]
+    options = {
+        "HostKeyAlias": f"[127.0.0.1]:{node.record.ssh_port}",
+        "IdentityFile": str(folder / "id_ed25519"),
+        "UserKnownHostsFile": str(folder / "known_hosts"),
+        "StrictHostKeyChecking": "yes",
+        "ControlMaster": "yes",
+        "ControlPath": _rail_socket(strike),
+    }
+    argv = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+    run(["ip", "netns", "exec", node.netns, "ssh", "-F", "none", "-f", "-N", *argv, f"{USER}@{address}"], timeout=20)
+
+
+def _logout_over_rail(strike: Strike) -> None:
+    run(["ssh", "-F", "none", "-S", _rail_socket(strike), "-O", "exit", "node"])
+
+
+def _deny_root(strike: Strike) -> None:
+    strike.shell('mv "$1" "$2"', _SUDOERS, _SUDOERS_OFF)
+
+
+def _allow_root(strike: Strike) -> None:
+    strike.shell('mv "$1" "$2"', _SUDOERS_OFF, _SUDOERS)
+
+
+def _stop_node(strike: Strike) -> None:
+    podman.stop(strike.node.container)
+
+
+def _start_node(strike: Strike) -> None:
+    podman.start(strike.node.container)
+    strike.node.wait_up()
+
+
+_ALL = (
+    _drift("pfc-off", "PFC is off on a port, which flaps its link"),
+    _drift("wrong-priority", "DSCP 26 is mapped to priority 4"),
+    _drift("global-pause-on", "global pause is on, which turns PFC off"),
+    _drift("ecn-np-off", "no congestion notifications are sent"),
+    _drift("tos-reset", "RDMA-CM's default ToS and mode are back to 0 and RoCE v2"),
+    _drift("ets-lost", "ETS is back to the driver's default"),
+    _drift("dscp-flushed", "the DSCP map is empty, so that trust is back to PCP"),
+    _drift("cnp-changed", "CNPs leave with DSCP 4 and priority 0"),
+    _drift("traffic-class-cleared", "the port's global traffic class is unset"),
+    _drift("driver-reload", "the NIC driver and rdma_cm were reloaded on all ports", on_port=False),
+    FaultKind("tool-missing", "a tool is not installed", _hide_tool, _show_tool, "TOOL"),
+    _model("tool-hangs", "a tool does not come back", "TOOL"),
+    _model("tool-lies", "a tool exits 0 and sets nothing", "TOOL"),
+    _model("garbage-output", "a tool prints what no release prints", "TOOL"),
+    FaultKind("lldpad-running", "an LLDP agent runs that may overwrite settings", _start_lldpad, _stop_lldpad),
+    FaultKind("verbs-busy", "a process holds the port's verbs device", _hold_verbs, _release_verbs, "", True),
+    _model("gpu-busy", "a compute process runs on GPU 0"),
+    FaultKind("ssh-over-rail", "someone is logged in over the rail", _login_over_rail, _logout_over_rail, "", True),
+    _model("link-down", "the cable carries nothing", on_port=True),
+    _model("no-ecn-sysfs", "the vendor's ecn/ and tc/ files are absent, as with an inbox driver"),
+    _model("no-rdma-cm", "the rdma_cm module is not loaded"),
+    FaultKind("no-root", "sudo -n is refused", _deny_root, _allow_root),
+    _model("stall-at-write", "the Nth hardware write from now does not return", "N"),
+    _model("fail-at-write", "the Nth hardware write from now fails with an I/O error", "N"),
+    FaultKind("node-stopped", "the node is off", _stop_node, _start_node),
+)
+KINDS = {kind.name: kind for kind in _ALL}
+
+
+def find(name: str) -> FaultKind:
+    """The fault of that name.
+
+    Raises:
+        LabError: There is none.
+    """
+    if name not in KINDS:
+        raise LabError(f"no fault {name!r}", hint=f"known: {', '.join(KINDS)}")
+    return KINDS[name]
+
+
+def check_argument(kind: FaultKind, argument: str) -> None:
+    """Checks what was given besides the name.
+
+    Raises:
+        LabError: It does not fit the fault.
+    """
+    if kind.argument == "TOOL" and argument not in TOOLS:
+        raise LabError(f"{kind.name} needs a tool", hint=f"one of {', '.join(TOOLS)}")
+    if kind.argument == "N" and not (argument.isdigit() and int(argument)):
+        raise LabError(f"{kind.name} needs a count", hint="a number from 1 on")
+    if not kind.argument and argument:
+        raise LabError(f"{kind.name} takes no argument", hint="--port names a port")
+
+
+def strike(kind: FaultKind, strike: Strike) -> None:
+    """Brings a fault about and, if it lasts, has the hardware remember it."""
+    check_argument(kind, strike.argument)
+    kind.strike(strike)
+    if kind.mend is not None:
+        strike.node.ask("break", name=kind.name, target=_target(kind, strike), count=_count(kind, strike))
+
+
+def mend(kind: FaultKind, strike: Strike) -> None:
+    """Ends a lasting fault."""
+    if kind.mend is None:
+        raise LabError(f"{kind.name} is a change of settings", hint="gpufab apply puts it right")
+    kind.mend(strike)
+    strike.node.ask("repair", name=kind.name, target=_target(kind, strike))
+
+
+def _target(kind: FaultKind, strike: Strike) -> str:
+    if kind.on_port:
+        return strike.netdev
+    return strike.argument if kind.argument == "TOOL" else ""
+
+
+def _count(kind: FaultKind, strike: Strike) -> int:
+    return int(strike.argument) if kind.argument == "N" else 0
