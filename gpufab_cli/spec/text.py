@@ -9,7 +9,7 @@ import yaml
 
 from gpufab_cli.spec.source import scalar
 
-WIDTH = 140  # columns; a port with all that identifies it is one line
+WIDTH = 4096  # columns, so that nothing is wrapped: a device is one line of a diff
 
 
 class OneLine(dict[str, Any]):
