@@ -15,7 +15,10 @@ from gpufab_cli.spec.text import OneLine, dumps
 from gpufab_cli.spec.types import GpuUuid, HostName, RailName, SerialNumber
 
 FILE_NAME = "fabric.lock.yml"
-HEADER = "# Written by `gpufab lock`: which device is which rail. Commit it; `gpufab lock --update HOST` changes it.\n---\n"
+HEADER = """\
+# Written by `gpufab lock`: which device is which rail. Commit it; `gpufab lock --update HOST` changes it.
+---
+"""
 
 
 class LockedPort(Model):
