@@ -35,6 +35,8 @@ class Failed(StrEnum):
     TIMEOUT = "timeout"
     GARBAGE = "garbage"
     FAILED = "failed"
+    MISSING = "missing"
+    """Nothing was saved of it."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,11 @@ class Failure:
     kind: Failed
     message: str
     hint: str = ""
+
+    @property
+    def code(self) -> str:
+        """The catalogue's code."""
+        return f"host.{self.kind.value}"
 
 
 @dataclass(frozen=True)

@@ -54,3 +54,12 @@ def collect_options(function: F) -> F:
         help="How many hosts are asked at a time.",
     )
     return forks(timeout(function))
+
+
+def limit_option(function: F) -> F:
+    """``--limit PATTERN``, passed as ``limit``: which hosts the command is about."""
+    return click.option(
+        "--limit",
+        metavar="PATTERN",
+        help="Only these hosts: names, ranges gpu[01-04] and wildcards gpu0*, separated by commas.",
+    )(function)

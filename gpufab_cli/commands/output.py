@@ -2,12 +2,15 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
 from rich import box
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 PIPED_WIDTH = 200  # columns; a pipe has none of its own, and a table cut to 80 is of no use to grep
@@ -36,3 +39,23 @@ def print_json(data: Any) -> None:
 def progress(line: str) -> None:
     """Tell on stderr what is going on."""
     click.echo(line, err=True)
+
+
+@contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[str], None]]:
+    """A bar on stderr that counts hosts as they come in, by what became of each; nothing where stderr is no terminal.
+
+    Yields:
+        Call it with what became of a host.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    found: Counter[str] = Counter()
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(what, total=total)
+
+        def count(word: str) -> None:
+            found[word] += 1
+            told = ", ".join(f"{number} {name}" for name, number in sorted(found.items()))
+            bar.update(task, advance=1, description=f"{what} ({told})")
+
+        yield count

@@ -1,0 +1,48 @@
+"""An audit: hosts are judged as their snapshots come in, and only the verdicts are kept."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from gpufab_cli.audit.collect import Collected, Failure, Wants
+from gpufab_cli.audit.fabric import FabricFinding, Facts
+from gpufab_cli.audit.judge import HostReport, State, judge
+from gpufab_cli.catalogue import Severity
+from gpufab_cli.errors import Exit
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """What an audit found: hosts by name in their order in the fabric, and what only all of them show."""
+
+    hosts: Mapping[str, HostReport]
+    fabric: tuple[FabricFinding, ...] = ()
+
+    @property
+    def exit_code(self) -> Exit:
+        """Drift wherever it is known beats what is unknown."""
+        states = {report.state for report in self.hosts.values()}
+        if State.DRIFT in states or any(finding.severity is not Severity.INFO for finding in self.fabric):
+            return Exit.DRIFT
+        return Exit.UNKNOWN if State.UNKNOWN in states else Exit.IN_SYNC
+
+
+def audit(
+    collected: Iterable[Collected],
+    wants: Mapping[str, Wants],
+    watch: Callable[[HostReport], None] = lambda _: None,
+) -> AuditReport:
+    """Judge hosts as they come; ``watch`` is told of each.
+
+    Args:
+        collected: one for each host of ``wants``, in any order.
+        wants: what each host is told, by host and feature.
+        watch: is given each host's report as soon as there is one.
+    """
+    facts = Facts()
+    reports: dict[str, HostReport] = {}
+    for item in collected:
+        reports[item.host] = judge(item, wants[item.host])
+        if not isinstance(item.result, Failure):
+            facts.note(item.host, item.result)
+        watch(reports[item.host])
+    return AuditReport({host: reports[host] for host in wants if host in reports}, facts.findings())

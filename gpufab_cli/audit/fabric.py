@@ -1,0 +1,108 @@
+"""What only many snapshots together show. A check is one row of :data:`CHECKS`: a fact a host, and a verdict on all.
+
+The facts are taken as snapshots come in, so that no snapshot has to be kept.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpufab_cli.audit.fold import fold
+from gpufab_cli.catalogue import Severity, catalogue
+from gpufab_cli.module_utils.change import Unknown
+from gpufab_cli.module_utils.roce.seen import PortSeen, RoceSeen
+from gpufab_cli.module_utils.snapshot import Snapshot
+
+Fact = Hashable
+
+
+@dataclass(frozen=True)
+class FabricFinding:
+    """What the hosts together show; ``hosts`` are those that stand out."""
+
+    code: str
+    hosts: tuple[str, ...]
+    evidence: str
+
+    @property
+    def severity(self) -> Severity:
+        """How bad the catalogue says it is."""
+        return catalogue()[self.code].severity
+
+
+@dataclass(frozen=True)
+class Check:
+    """``fact`` is None for a host that has nothing to say or where it is unknown."""
+
+    fact: Callable[[Snapshot], Fact | None]
+    verdict: Callable[[Mapping[str, Any]], Iterator[FabricFinding]]
+
+
+@dataclass
+class Facts:
+    """Collects the facts of every check, host by host."""
+
+    _facts: dict[int, dict[str, Fact]] = field(default_factory=dict)
+
+    def note(self, host: str, snapshot: Snapshot) -> None:
+        """Take what the checks need from a snapshot."""
+        for index, check in enumerate(CHECKS):
+            fact = check.fact(snapshot)
+            if fact is not None:
+                self._facts.setdefault(index, {})[host] = fact
+
+    def findings(self) -> tuple[FabricFinding, ...]:
+        """What the checks say about all hosts noted."""
+        found = (check.verdict(self._facts.get(index, {})) for index, check in enumerate(CHECKS))
+        return tuple(finding for findings in found for finding in findings)
+
+
+Lossless = tuple[tuple[int, tuple[int, ...]], ...]
+"""Each priority that pauses, with the DSCPs that lead to it."""
+
+
+def lossless(snapshot: Snapshot) -> frozenset[Lossless] | None:
+    """The lossless classes of a host's ports as found; more than one when its own ports disagree."""
+    seen = snapshot.seen.get("roce")
+    if not isinstance(seen, RoceSeen):
+        return None
+    classes = [_classes(port) for port in seen.ports.values()]
+    known = frozenset(item for item in classes if item is not None)
+    return known or None
+
+
+def _classes(port: PortSeen) -> Lossless | None:
+    pfc, dscps = port.pfc, port.dscp_priority
+    if isinstance(pfc, Unknown) or isinstance(dscps, Unknown):
+        return None
+    return tuple((priority, tuple(dscp for dscp, to in dscps if to == priority)) for priority in pfc)
+
+
+def lossless_disagree(facts: Mapping[str, frozenset[Lossless]]) -> Iterator[FabricFinding]:
+    """Name the hosts whose lossless class is not that of most; of equal camps the first host's counts as most."""
+    camps: dict[frozenset[Lossless], list[str]] = {}
+    for host in sorted(facts):
+        camps.setdefault(facts[host], []).append(host)
+    if len(camps) < 2:  # noqa: PLR2004
+        return
+    ranked = sorted(camps.items(), key=lambda camp: -len(camp[1]))
+    outliers = tuple(host for _, hosts in ranked[1:] for host in hosts)
+    words = "; ".join(f"{fold(hosts)}: {_words(classes)}" for classes, hosts in ranked)
+    yield FabricFinding("fabric.lossless-disagree", outliers, words)
+
+
+def _words(variants: frozenset[Lossless]) -> str:
+    return " or ".join(sorted(_class_words(classes) for classes in variants))
+
+
+def _class_words(classes: Lossless) -> str:
+    if not classes:
+        return "nothing lossless"
+    return ", ".join(f"priority {priority} from DSCP {_numbers(dscps)}" for priority, dscps in classes)
+
+
+def _numbers(dscps: tuple[int, ...]) -> str:
+    return fold(map(str, dscps)).strip("[]") if dscps else "none"
+
+
+CHECKS = (Check(lossless, lossless_disagree),)

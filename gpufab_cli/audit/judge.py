@@ -1,0 +1,192 @@
+"""One host's snapshot against what is wanted of it. Pure: the plan that decides an apply decides the audit too."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from gpufab_cli.audit.collect import Collected, Failure, Wants
+from gpufab_cli.catalogue import Severity, catalogue
+from gpufab_cli.module_utils import planning
+from gpufab_cli.module_utils.change import Change, Finding, Impact, Path, Pending, Plan, Step, Unknown
+from gpufab_cli.module_utils.features import FEATURES
+from gpufab_cli.module_utils.schema import PciAddress, SchemaError, decode
+from gpufab_cli.module_utils.snapshot import Snapshot
+
+
+class Kind(StrEnum):
+    """What a row says."""
+
+    DRIFT = "drift"
+    BLOCKED = "blocked"
+    PENDING = "pending"
+    FINDING = "finding"
+    UNKNOWN = "unknown"
+
+
+class State(StrEnum):
+    """A host in one word; the worst that is known of it."""
+
+    IN_SYNC = "in-sync"
+    DRIFT = "drift"
+    UNKNOWN = "unknown"
+
+
+class Work(StrEnum):
+    """What is left to do for a feature of a host."""
+
+    NONE = "none"
+    FINDINGS = "findings"
+    """Only what gpufab does not change: a run would do nothing."""
+    SOME = "some"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where on a host. Each may be "".
+
+    Attributes:
+        device: PCI address.
+        rail: the rail that the device is, such as compute/3.
+        name: the setting, file or program.
+    """
+
+    device: str = ""
+    rail: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing that is not as wanted, or not known to be.
+
+    Attributes:
+        impact: what making its step may do; empty where there is no step.
+        reason: why it is blocked, unknown or pending; a finding's evidence.
+    """
+
+    kind: Kind
+    code: str
+    feature: str
+    place: Place = Place()
+    current: Any = None
+    desired: Any = None
+    impact: frozenset[Impact] = frozenset()
+    reason: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        """How bad the catalogue says it is."""
+        return catalogue()[self.code].severity
+
+    @property
+    def state(self) -> State:
+        """What the row alone makes of its host."""
+        if self.kind is Kind.UNKNOWN:
+            return State.UNKNOWN
+        harmless = self.kind is Kind.FINDING and self.severity is Severity.INFO
+        return State.IN_SYNC if harmless else State.DRIFT
+
+
+@dataclass(frozen=True)
+class HostReport:
+    """What is to be said of one host. With a ``failure`` there is nothing else."""
+
+    host: str
+    rows: tuple[Row, ...] = ()
+    work: Mapping[str, Work] = field(default_factory=dict)
+    failure: Failure | None = None
+
+    @property
+    def state(self) -> State:
+        """The worst of its rows: known to differ is worse than unknown, unknown worse than in sync."""
+        if self.failure is not None:
+            return State.UNKNOWN
+        states = {row.state for row in self.rows}
+        return next((state for state in (State.DRIFT, State.UNKNOWN) if state in states), State.IN_SYNC)
+
+
+def judge(collected: Collected, wants: Wants) -> HostReport:
+    """The report of one host."""
+    if isinstance(collected.result, Failure):
+        return HostReport(collected.host, failure=collected.result)
+    rows: list[Row] = [_no_root(collected.no_root)] if collected.no_root else []
+    work: dict[str, Work] = {}
+    for feature, want in wants.items():
+        plan = _plan(feature, collected.result, want)
+        if plan is None:
+            rows.append(Row(Kind.UNKNOWN, "host.no-wish", feature, reason="taken for another wish"))
+            work[feature] = Work.SOME
+        else:
+            rows += _rows(feature, plan, _rails(want))
+            work[feature] = _work(plan)
+    return HostReport(collected.host, tuple(rows), work)
+
+
+def _plan(feature: str, snapshot: Snapshot, want: Any) -> Plan | None:
+    """The feature's plan; None when the snapshot was taken for another wish and lacks what this one needs."""
+    if feature not in snapshot.seen:
+        return None
+    try:
+        return planning.plan(FEATURES[feature], snapshot, want)
+    except KeyError:
+        return None
+
+
+def _work(plan: Plan) -> Work:
+    if plan.steps or plan.pending:
+        return Work.SOME
+    return Work.NONE if plan.clean else Work.FINDINGS
+
+
+def _no_root(reason: str) -> Row:
+    return Row(Kind.UNKNOWN, "host.no-root", "", reason=reason)
+
+
+def _rails(want: Any) -> dict[str, str]:
+    """The rail of each PCI address, for a feature that has ports."""
+    return {port.pci: port.rail for port in getattr(want, "ports", ())}
+
+
+def _rows(feature: str, plan: Plan, rails: Mapping[str, str]) -> Iterator[Row]:
+    for step in plan.steps:
+        for change in step.changes:
+            yield _change(feature, step, change, rails)
+    for item in plan.pending:
+        yield _pending(feature, item, rails)
+    for finding in plan.findings:
+        yield _finding(feature, finding, rails)
+
+
+def place(path: Path, rails: Mapping[str, str]) -> Place:
+    """Device, rail and name of a path, whichever of them it holds."""
+    device = path[0] if path and _is_pci(path[0]) else ""
+    rest = path[1:] if device else path
+    rail = rails.get(device, "")
+    return Place(device, rail, "/".join(part for part in rest if part != rail))
+
+
+def _is_pci(word: str) -> bool:
+    try:
+        decode(PciAddress, word)
+    except SchemaError:
+        return False
+    return True
+
+
+def _change(feature: str, step: Step, change: Change, rails: Mapping[str, str]) -> Row:
+    kind, reason = (Kind.BLOCKED, step.blocked) if step.blocked else (Kind.DRIFT, "")
+    if isinstance(change.current, Unknown):
+        kind, reason = Kind.UNKNOWN, change.current.reason
+    where = place(change.path, rails)
+    return Row(kind, change.code, feature, where, change.current, change.desired, step.impact, reason)
+
+
+def _pending(feature: str, item: Pending, rails: Mapping[str, str]) -> Row:
+    reason = f"waits for {item.waits_for.value}"
+    where = place(item.path, rails)
+    return Row(Kind.PENDING, item.code, feature, where, item.running, item.next_boot, reason=reason)
+
+
+def _finding(feature: str, finding: Finding, rails: Mapping[str, str]) -> Row:
+    return Row(Kind.FINDING, finding.code, feature, place(finding.path, rails), reason=finding.evidence)

@@ -1,0 +1,1 @@
+"""An audit's report for people and for machines."""

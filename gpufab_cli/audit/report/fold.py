@@ -1,0 +1,86 @@
+"""What is the same on many ports and many hosts, said once."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gpufab_cli.audit.fold import fold
+from gpufab_cli.audit.judge import HostReport, Kind, Row
+from gpufab_cli.audit.values import difference, label, value
+from gpufab_cli.catalogue import Severity, catalogue
+
+NAMES = 2
+"""So many files are named in one line; more are counted."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table: rows that differ in their place alone."""
+
+    kind: Kind
+    severity: Severity
+    code: str
+    where: str
+    what: str
+    text: str
+    needs: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Hosts of which the very same is to be said."""
+
+    hosts: tuple[str, ...]
+    report: HostReport
+    lines: tuple[Line, ...]
+
+    @property
+    def name(self) -> str:
+        """The hosts in short."""
+        return fold(self.hosts)
+
+
+def blocks(reports: Mapping[str, HostReport]) -> tuple[Block, ...]:
+    """The hosts that have something to say, those that say the same together, in the order of the first of each."""
+    groups: dict[object, list[HostReport]] = {}
+    for report in reports.values():
+        found = lines(report.rows)
+        if report.failure is not None or found:
+            groups.setdefault((report.failure, found), []).append(report)
+    return tuple(Block(tuple(r.host for r in group), group[0], lines(group[0].rows)) for group in groups.values())
+
+
+def lines(rows: Iterable[Row]) -> tuple[Line, ...]:
+    """The lines of one host."""
+    groups: dict[object, list[Row]] = {}
+    for row in rows:
+        on_device = bool(row.place.device)
+        name = row.place.name if on_device else ""
+        groups.setdefault((row.kind, row.code, name, text(row), row.impact, on_device), []).append(row)
+    return tuple(_line(group) for group in groups.values())
+
+
+def _line(rows: list[Row]) -> Line:
+    first = rows[0]
+    names = [label(name) for name in dict.fromkeys(row.place.name for row in rows) if name]
+    what = ", ".join(names) if len(names) <= NAMES else f"{len(names)} files"
+    return Line(
+        kind=first.kind,
+        severity=first.severity,
+        code=first.code,
+        where=fold(row.place.rail or row.place.device for row in rows if row.place.device),
+        what=what or catalogue()[first.code].title,
+        text=text(first),
+        needs=",".join(sorted(impact.value for impact in first.impact)) if first.kind is Kind.DRIFT else "",
+    )
+
+
+def text(row: Row) -> str:
+    """What is found and what is wanted, in words."""
+    name = row.place.name
+    if row.kind is Kind.FINDING:
+        return row.reason
+    if row.kind is Kind.UNKNOWN:
+        wanted = "" if row.desired is None else f"; wanted {value(name, row.desired)}"
+        return f"unknown: {row.reason}{wanted}"
+    shown = difference(name, row.current, row.desired)
+    return f"{shown} ({row.reason})" if row.reason else shown

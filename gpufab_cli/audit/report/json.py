@@ -1,0 +1,65 @@
+"""The report as data: the interface for machines, its format counted by ``format``.
+
+``hosts`` maps each host to its ``state`` (in-sync, drift or unknown), to ``failure`` when there is no snapshot
+of it, to ``features`` (what is left to do: none, findings or some) and to ``rows``. A row's ``kind`` is
+drift, blocked, pending, finding or unknown; ``current`` and ``desired`` are as the node core writes them:
+``{"unknown": reason}`` and ``{"absent": true}`` are no values. Fields without content are left out.
+"""
+
+from typing import Any
+
+from gpufab_cli.audit.audit import AuditReport
+from gpufab_cli.audit.fabric import FabricFinding
+from gpufab_cli.audit.judge import HostReport, Kind, Row
+from gpufab_cli.module_utils.schema import encode
+
+FORMAT = 1
+
+
+def data(report: AuditReport) -> dict[str, Any]:
+    """The whole report as JSON data."""
+    return {
+        "format": FORMAT,
+        "exit_code": int(report.exit_code),
+        "hosts": {name: _host(host) for name, host in report.hosts.items()},
+        "fabric": [_fabric(finding) for finding in report.fabric],
+    }
+
+
+def _host(report: HostReport) -> dict[str, Any]:
+    found: dict[str, Any] = {"state": report.state.value}
+    if report.failure is not None:
+        failure = report.failure
+        found["failure"] = _filled({"code": failure.code, "message": failure.message, "hint": failure.hint})
+    found["features"] = {name: work.value for name, work in report.work.items()}
+    return {**found, "rows": [row_data(row) for row in report.rows]}
+
+
+def row_data(row: Row) -> dict[str, Any]:
+    """One row as JSON data."""
+    facts = {
+        "kind": row.kind.value,
+        "code": row.code,
+        "severity": row.severity.value,
+        "feature": row.feature,
+        "device": row.place.device,
+        "rail": row.place.rail,
+        "name": row.place.name,
+        "impact": encode(row.impact),
+        "reason": row.reason,
+    }
+    values = {} if row.kind is Kind.FINDING else {"current": encode(row.current), "desired": encode(row.desired)}
+    return _filled(facts) | values
+
+
+def _fabric(finding: FabricFinding) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "hosts": list(finding.hosts),
+        "evidence": finding.evidence,
+    }
+
+
+def _filled(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: item for key, item in data.items() if item not in ("", [])}

@@ -1,0 +1,81 @@
+"""The report for people."""
+
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gpufab_cli.audit.audit import AuditReport
+from gpufab_cli.audit.fold import fold
+from gpufab_cli.audit.judge import Kind, State
+from gpufab_cli.audit.report.fold import Block, Line, blocks
+from gpufab_cli.catalogue import Severity
+
+_STYLES = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_UNKNOWN = "magenta"
+_COLUMNS = ("host", "where", "what", "now → wanted", "code", "needs")
+
+
+def show(report: AuditReport, console: Console) -> None:
+    """Print what is to be said of every host and of the fabric, then one line that sums it up."""
+    found = blocks(report.hosts)
+    if found:
+        console.print(_table(found))
+    for finding in report.fabric:
+        style = _STYLES[finding.severity]
+        console.print(Text.assemble(("fabric ", "bold"), (finding.code, style), f" {fold(finding.hosts)}"))
+        for camp in finding.evidence.split("; "):
+            console.print(Text(f"  {camp}"))
+    console.print(Text(summary(report), style="" if found or report.fabric else "green"))
+
+
+def _table(found: tuple[Block, ...]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in _COLUMNS:
+        table.add_column(column, overflow="fold", no_wrap=column in ("host", "code"))
+    for block in found:
+        for cells in _rows(block):
+            table.add_row(*cells)
+        table.add_section()
+    return table
+
+
+def _rows(block: Block) -> Iterator[tuple[Text, ...]]:
+    name = Text(block.name, style="bold")
+    if block.report.failure is not None:
+        failure = block.report.failure
+        hint = f" ({failure.hint})" if failure.hint else ""
+        cells = (failure.kind.value, "", failure.message + hint, failure.code, "")
+        yield (name, *(Text(cell, style=_UNKNOWN) for cell in cells))
+    for line in block.lines:
+        yield (name, *_cells(line))
+        name = Text("")
+
+
+def _cells(line: Line) -> tuple[Text, ...]:
+    style = _UNKNOWN if line.kind is Kind.UNKNOWN else _STYLES[line.severity]
+    return Text(line.where), Text(line.what), Text(line.text), Text(line.code, style=style), Text(line.needs)
+
+
+def summary(report: AuditReport) -> str:
+    """How many hosts are how, and how many things differ."""
+    hosts = report.hosts.values()
+    states = {State.IN_SYNC: "in sync", State.DRIFT: "drifted", State.UNKNOWN: "unknown"}
+    counts = [(sum(h.failure is None and h.state is state for h in hosts), word) for state, word in states.items()]
+    failures = dict.fromkeys(h.failure.kind.value for h in hosts if h.failure is not None)
+    counts += [(sum(h.failure is not None and h.failure.kind == kind for h in hosts), kind) for kind in failures]
+    told = ", ".join(f"{count} {word}" for count, word in counts if count)
+    kinds = [(sum(row.kind is kind for h in hosts for row in h.rows), word) for kind, word in _KINDS.items()]
+    things = ", ".join(f"{count} {word}" for count, word in kinds if count)
+    return f"{len(hosts)} host{'s' if len(hosts) != 1 else ''}: {told}" + (f"; values: {things}" if things else "")
+
+
+_KINDS = {
+    Kind.DRIFT: "drifted",
+    Kind.BLOCKED: "blocked",
+    Kind.PENDING: "pending",
+    Kind.FINDING: "for somebody else to mend",
+    Kind.UNKNOWN: "unknown",
+}

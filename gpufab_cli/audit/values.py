@@ -1,0 +1,116 @@
+"""Values as an operator reads them: settings by their names in the field, and of long values only what differs."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from gpufab_cli.audit.fold import fold
+from gpufab_cli.module_utils.change import ABSENT, Unknown
+from gpufab_cli.module_utils.roce.want import DSCPS
+
+LABELS: Mapping[str, str] = {
+    "pause": "global pause",
+    "trust": "trust",
+    "dscp_priority": "DSCP map",
+    "pfc": "PFC",
+    "prio_tc": "priority's class",
+    "tc_tsa": "class's algorithm",
+    "tc_bw": "class's share %",
+    "ecn_np": "ECN NP",
+    "ecn_rp": "ECN RP",
+    "cnp_dscp": "CNP DSCP",
+    "cnp_priority": "CNP priority",
+    "traffic_class": "traffic class",
+    "rdma_cm_tos": "RDMA-CM ToS",
+    "rdma_cm_mode": "RDMA-CM mode",
+}
+"""The settings that have a name of their own; all others go by the last of their path."""
+
+
+def label(name: str) -> str:
+    """What a setting is called."""
+    return LABELS.get(name, name)
+
+
+def difference(name: str, current: Any, desired: Any) -> str:
+    """What would change, as ``now → wanted``."""
+    special = _DIFFERENCES.get(name)
+    if special is not None and isinstance(current, tuple) and isinstance(desired, tuple):
+        return special(current, desired)
+    if _is_digest(desired):
+        return "missing" if current is ABSENT else f"differs ({current})" if not _is_digest(current) else "differs"
+    return f"{value(name, current)} → {value(name, desired)}"
+
+
+def value(name: str, item: Any) -> str:
+    """One value in full; of a DSCP map only where most of it leads and what does not."""
+    if isinstance(item, Unknown):
+        return str(item)
+    if item is ABSENT:
+        return "absent"
+    if name == "dscp_priority":
+        return _map_in_short({dscp: str(priority) for dscp, priority in item})
+    if name == "pause":
+        return " ".join(f"{way} {'on' if on else 'off'}" for way, on in zip(("rx", "tx"), item, strict=True))
+    if isinstance(item, tuple):
+        return numbers(item) if all(isinstance(part, int) for part in item) else ",".join(map(str, item))
+    return str(item) if item != "" else '""'
+
+
+def numbers(items: Iterable[int]) -> str:
+    """A set of numbers: ``none``, ``3``, ``0-2,5``."""
+    return fold(map(str, sorted(items))).strip("[]") or "none"
+
+
+def _is_digest(item: Any) -> bool:
+    return isinstance(item, str) and item.startswith("sha256:")
+
+
+def _indexed(current: tuple[Any, ...], desired: tuple[Any, ...]) -> str:
+    """Lists of one value for each priority or class: those that differ, equal ones together."""
+    groups: dict[tuple[Any, Any], list[int]] = {}
+    for index, pair in enumerate(zip(current, desired, strict=True)):
+        if pair[0] != pair[1]:
+            groups.setdefault(pair, []).append(index)
+    return ", ".join(f"{numbers(indices)}: {old} → {new}" for (old, new), indices in groups.items())
+
+
+def _dscp_map(current: tuple[tuple[int, int], ...], desired: tuple[tuple[int, int], ...]) -> str:
+    """The DSCPs that lead elsewhere; a map that is the same for all 64 in short."""
+    old, new = _priorities(current), _priorities(desired)
+    starts = {old.get(dscp, "unset") for dscp in range(DSCPS)}
+    if len(starts) == 1 and len(new) == DSCPS:
+        return f"all {DSCPS} {starts.pop()} → {_map_in_short(new)}"
+    groups: dict[tuple[str, str], list[int]] = {}
+    for dscp in range(DSCPS):
+        pair = old.get(dscp, "unset"), new.get(dscp, "unset")
+        if pair[0] != pair[1]:
+            groups.setdefault(pair, []).append(dscp)
+    return ", ".join(f"{numbers(dscps)}: {was} → {becomes}" for (was, becomes), dscps in groups.items())
+
+
+def _priorities(pairs: tuple[tuple[int, int], ...]) -> dict[int, str]:
+    """The priority of each DSCP; some drivers keep several, which are then shown as ``3+4``."""
+    found: dict[int, list[str]] = {}
+    for dscp, priority in pairs:
+        found.setdefault(dscp, []).append(str(priority))
+    return {dscp: "+".join(priorities) for dscp, priorities in found.items()}
+
+
+def _map_in_short(priorities: Mapping[int, str]) -> str:
+    """``0, but 26 → 3, 48 → 6``."""
+    targets: dict[str, list[int]] = {}
+    for dscp, priority in priorities.items():
+        targets.setdefault(priority, []).append(dscp)
+    if not targets:
+        return "unset"
+    most = max(targets, key=lambda priority: len(targets[priority]))
+    rest = [f"{numbers(dscps)} → {priority}" for priority, dscps in targets.items() if priority != most]
+    return most + (f", but {', '.join(rest)}" if rest else "")
+
+
+_DIFFERENCES: dict[str, Callable[[tuple[Any, ...], tuple[Any, ...]], str]] = {
+    "dscp_priority": _dscp_map,
+    "prio_tc": _indexed,
+    "tc_tsa": _indexed,
+    "tc_bw": _indexed,
+}

@@ -1,0 +1,59 @@
+"""A fabric.yml as those commands need it that go to the hosts: what each host is told, and the way to it."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpufab_cli.execute.limit import select
+from gpufab_cli.execute.target import Target
+from gpufab_cli.intent.compile import compile_wants
+from gpufab_cli.intent.targets import targets
+from gpufab_cli.spec.load import load
+from gpufab_cli.spec.lock import load_lock, lock_path
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """The active hosts of a fabric that a command is limited to.
+
+    Attributes:
+        digest: of fabric.yml and its lock, for the journals on the nodes.
+        limited: whether there are active hosts besides.
+    """
+
+    path: Path
+    wants: Mapping[str, Mapping[str, Any]]
+    targets: Mapping[str, Target]
+    digest: str
+    limited: bool
+
+    @property
+    def jobs(self) -> dict[str, tuple[Target, Mapping[str, Any]]]:
+        """What an audit needs of each host."""
+        return {host: (self.targets[host], wants) for host, wants in self.wants.items()}
+
+
+def load_fabric(path: Path, limit: str | None) -> Fabric:
+    """Read a fabric and its lock.
+
+    Raises:
+        GpufabError: they are wrong, or the limit names no host.
+    """
+    spec = load(path)
+    wants = compile_wants(spec, load_lock(path))
+    chosen = select(limit, tuple(wants))
+    reached = {target.host: target for target in targets(spec, path.parent)}
+    return Fabric(
+        path=path,
+        wants={host: wants[host] for host in chosen},
+        targets={host: reached[host] for host in chosen},
+        digest=_digest(path),
+        limited=len(chosen) < len(wants),
+    )
+
+
+def _digest(path: Path) -> str:
+    files = (file for file in (path, lock_path(path)) if file.exists())
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
