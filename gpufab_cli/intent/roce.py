@@ -2,6 +2,7 @@
 
 from gpufab_cli.intent.qos import qos_want
 from gpufab_cli.module_utils.roce.want import PortWant, RoceWant
+from gpufab_cli.spec.addressing import port_address
 from gpufab_cli.spec.lock import Lock, locked_port
 from gpufab_cli.spec.model import FabricSpec, Host, Rail
 
@@ -19,11 +20,13 @@ def roce_want(spec: FabricSpec, lock: Lock, host: Host) -> RoceWant:
 def _port(spec: FabricSpec, lock: Lock, host: Host, rail: Rail) -> PortWant:
     network = spec.networks[rail.network]
     device = locked_port(lock, host, rail)
+    address = port_address(spec, host, rail)
     return PortWant(
         rail=str(rail),
         pci=device.pci,
         qos=network.qos or "",
         mac=device.mac,
         serial=device.serial,
+        address=str(address) if address is not None else None,
         mtu=network.mtu,
     )

@@ -12,7 +12,7 @@ from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
 from .change import ABSENT, Absent, Unknown
 from .host import Reader
-from .management import carried
+from .management import addresses, carried
 
 CLASS_GPU = ("0x030000", "0x030200")
 PCI_DEVICES = "/sys/bus/pci/devices"
@@ -24,13 +24,14 @@ OptionalText = Union[str, Absent, Unknown]
 
 @dataclass(frozen=True)
 class Netdev:
-    """A network interface of a NIC function. ``carries`` says what the node itself depends on here."""
+    """A network interface of a NIC function, with its IP addresses as ADDRESS/PREFIX. ``carries`` says what the node itself depends on here."""
 
     name: str
     mac: str
     mtu: int
     operstate: str
     speed_mbps: Union[int, Unknown]
+    addresses: Union[Tuple[str, ...], Unknown]
     carries: Union[Tuple[str, ...], Unknown]
 
 
@@ -100,26 +101,30 @@ class Devices:
 
 def gather(host: Reader) -> Devices:
     """Find every device of the node. A node without any gives empty lists, not an error."""
-    addresses = host.names(PCI_DEVICES)
-    if not isinstance(addresses, tuple):
+    functions = host.names(PCI_DEVICES)
+    if not isinstance(functions, tuple):
         return Devices()
-    carries, info = carried(host), _devlink_info(host)
+    interfaces, info = addresses(host), _devlink_info(host)
+    uses = _Uses(interfaces, carried(host, interfaces))
     nics, gpus = [], []
-    for pci in addresses:
+    for pci in functions:
         folder = f"{PCI_DEVICES}/{pci}"
         if host.exists(f"{folder}/net") or host.exists(f"{folder}/infiniband"):
-            nics.append(_nic(host, pci, carries, info))
+            nics.append(_nic(host, pci, uses, info))
         elif _text(host, f"{folder}/class") in CLASS_GPU:
             gpus.append(_gpu(host, pci))
     return Devices(tuple(nics), tuple(gpus))
 
 
-def _nic(
-    host: Reader,
-    pci: str,
-    carries: Union[Mapping[str, Tuple[str, ...]], Unknown],
-    info: Union[Mapping[str, Any], Unknown],
-) -> Nic:
+@dataclass(frozen=True)
+class _Uses:
+    """What is known of all netdevs at once, by name."""
+
+    addresses: Union[Mapping[str, Tuple[str, ...]], Unknown]
+    carries: Union[Mapping[str, Tuple[str, ...]], Unknown]
+
+
+def _nic(host: Reader, pci: str, uses: _Uses, info: Union[Mapping[str, Any], Unknown]) -> Nic:
     folder = f"{PCI_DEVICES}/{pci}"
     identity = _identity(info, pci)
     return Nic(
@@ -129,7 +134,7 @@ def _nic(
         device=_text(host, f"{folder}/device"),
         numa_node=_number(host.read(f"{folder}/numa_node"), -1),
         is_vf=host.exists(f"{folder}/physfn"),
-        netdevs=tuple(_netdev(host, name, carries) for name in _list(host, f"{folder}/net")),
+        netdevs=tuple(_netdev(host, name, uses) for name in _list(host, f"{folder}/net")),
         rdma=tuple(_rdma(host, name) for name in _list(host, f"{folder}/infiniband")),
         **identity,
     )
@@ -146,7 +151,7 @@ def _gpu(host: Reader, pci: str) -> Gpu:
     )
 
 
-def _netdev(host: Reader, name: str, carries: Union[Mapping[str, Tuple[str, ...]], Unknown]) -> Netdev:
+def _netdev(host: Reader, name: str, uses: _Uses) -> Netdev:
     folder = f"{NET}/{name}"
     speed = host.read(f"{folder}/speed")
     return Netdev(
@@ -156,8 +161,13 @@ def _netdev(host: Reader, name: str, carries: Union[Mapping[str, Tuple[str, ...]
         operstate=_text(host, f"{folder}/operstate"),
         # A link that is down reads as -1 or EINVAL.
         speed_mbps=int(speed) if isinstance(speed, str) and speed.isdigit() else Unknown("link down or no speed"),
-        carries=carries if isinstance(carries, Unknown) else carries.get(name, ()),
+        addresses=_of(uses.addresses, name),
+        carries=_of(uses.carries, name),
     )
+
+
+def _of(table: Union[Mapping[str, Tuple[str, ...]], Unknown], name: str) -> Union[Tuple[str, ...], Unknown]:
+    return table if isinstance(table, Unknown) else table.get(name, ())
 
 
 def _rdma(host: Reader, name: str) -> RdmaDevice:

@@ -6,7 +6,7 @@ Such a port is never touched without its own consent (``management-port``), what
 import ipaddress
 import json
 import re
-from typing import Any, Dict, Iterator, List, Mapping, Set, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set, Tuple, Union
 
 from .change import Unknown
 from .host import Reader
@@ -20,11 +20,16 @@ STORAGE_PORTS = (3260, 4420)
 Uses = Dict[str, Set[str]]
 
 
-def carried(host: Reader) -> Union[Mapping[str, Tuple[str, ...]], Unknown]:
-    """What each netdev carries, by name, lower devices of VLANs and bonds included; Unknown if it cannot be told."""
-    addresses = _addresses(host)
-    if isinstance(addresses, Unknown):
-        return addresses
+def carried(
+    host: Reader, interfaces: Union[Mapping[str, Tuple[str, ...]], Unknown]
+) -> Union[Mapping[str, Tuple[str, ...]], Unknown]:
+    """What each netdev carries, by name, lower devices of VLANs and bonds included; Unknown if it cannot be told.
+
+    ``interfaces`` are the addresses of each netdev, as :func:`addresses` gives them.
+    """
+    if isinstance(interfaces, Unknown):
+        return interfaces
+    addresses = {_canonical(text.partition("/")[0]): name for name, texts in interfaces.items() for text in texts}
     uses: Uses = {}
     for source in (_ssh, _default_route, _storage):
         problem = source(host, addresses, uses)
@@ -49,17 +54,18 @@ def _json(host: Reader, *argv: str) -> Union[List[Mapping[str, Any]], Unknown]:
     return rows
 
 
-def _addresses(host: Reader) -> Union[Dict[str, str], Unknown]:
-    """The netdev of each of the node's own addresses."""
+def addresses(host: Reader) -> Union[Dict[str, Tuple[str, ...]], Unknown]:
+    """The IP addresses of each netdev, as ADDRESS/PREFIX."""
     rows = _json(host, "ip", "-j", "addr", "show")
     if isinstance(rows, Unknown):
         return rows
-    found = {}
-    for row in rows:
-        for entry in row.get("addr_info", ()):
-            if isinstance(entry.get("local"), str):
-                found[_canonical(entry["local"])] = str(row.get("ifname"))
-    return found
+    return {str(row.get("ifname")): tuple(_texts(row.get("addr_info", ()))) for row in rows}
+
+
+def _texts(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for entry in entries:
+        if isinstance(entry.get("local"), str):
+            yield f"{entry['local']}/{entry.get('prefixlen')}"
 
 
 def _canonical(address: str) -> str:

@@ -92,6 +92,9 @@ def _findings(port: PortWant, nic: Nic, seen: PortSeen) -> Iterator[Finding]:
     path = (port.pci, port.rail)
     if port.mtu is not None and netdev.mtu != port.mtu:
         yield Finding("roce.mtu", path, f"{netdev.name} has {netdev.mtu}, the fabric wants {port.mtu}")
+    if port.address is not None and isinstance(netdev.addresses, tuple) and port.address not in netdev.addresses:
+        has = ", ".join(netdev.addresses) or "none"
+        yield Finding("roce.address", path, f"{netdev.name} has {has}, the fabric wants {port.address}")
     if netdev.operstate != "up":
         yield Finding("roce.link", path, f"{netdev.name} is {netdev.operstate or 'in no known state'}")
     if len(nic.rdma) != 1:

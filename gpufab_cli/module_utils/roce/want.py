@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Dict, Literal, Optional, Tuple
 
-from ..schema import Doc, Dscp, Length, MacAddress, PciAddress, Priority, Range, TrafficClass
+from ..schema import Doc, Dscp, Length, MacAddress, Pattern, PciAddress, Priority, Range, TrafficClass
 
 TSA = Literal["strict", "ets", "vendor"]
 PRIORITIES = 8
@@ -55,6 +55,10 @@ class PortWant:
     qos: Annotated[str, Doc("Name of the QoS profile.")]
     mac: Annotated[Optional[MacAddress], Doc("Permanent MAC address the lock holds.")] = None
     serial: Annotated[Optional[str], Doc("Serial number of the card the lock holds.")] = None
+    address: Annotated[
+        Optional[Annotated[str, Pattern(r"[0-9a-f.:]{2,45}/\d{1,3}", "an address such as 10.10.3.7/24")]],
+        Doc("IP address with prefix length that the site sets; gpufab only checks it."),
+    ] = None
     mtu: Annotated[
         Optional[Annotated[int, Range(576, 9978)]], Doc("MTU in bytes that the site sets; gpufab only checks it.")
     ] = None

@@ -62,8 +62,8 @@ GOOD = PortSeen(
 
 
 def nic(pci=PCI, name="ens18np0", mac="02:00:00:00:18:00", **changes):
-    netdev = Netdev(name, mac, 9000, "up", 400000, changes.pop("carries", ()))
-    netdev = replace(netdev, **{key: changes.pop(key) for key in ("mtu", "operstate") if key in changes})
+    netdev = Netdev(name, mac, 9000, "up", 400000, ("10.10.0.1/24",), changes.pop("carries", ()))
+    netdev = replace(netdev, **{key: changes.pop(key) for key in ("mtu", "operstate", "addresses") if key in changes})
     rdma = RdmaDevice("mlx5_0", "0200:0003:0018:0000", "Ethernet", "ACTIVE", "400 Gb/sec (4X NDR)")
     base = Nic(pci, "mlx5_core", "0x15b3", "0x1021", 0, False, "MT1", "MT_0000000838", "28.43.2026", (netdev,), (rdma,))
     return replace(base, **changes)
@@ -77,6 +77,7 @@ def want(qos=QOS, **port):
         "mac": "02:00:00:00:18:00",
         "serial": "MT1",
         "mtu": 9000,
+        "address": "10.10.0.1/24",
     }
     return RoceWant({"dcqcn": qos}, (PortWant(**{**defaults, **port}),))
 

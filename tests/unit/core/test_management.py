@@ -3,7 +3,7 @@
 import pytest
 
 from gpufab_cli.module_utils.change import Unknown
-from gpufab_cli.module_utils.management import carried
+from gpufab_cli.module_utils.management import addresses, carried
 from gpufab_cli.module_utils.processes import connections
 from tests.fakes import FakeHost, failed, ok
 
@@ -22,6 +22,10 @@ ADDRESSES = [
     {"ifname": "eth0", "addr_info": [{"local": "10.0.0.2"}]},
     {"ifname": "bond0.7", "addr_info": [{"local": "10.7.0.1"}]},
 ]
+
+
+def found(host):
+    return carried(host, addresses(host))
 
 
 def node(tcp="", tcp6="", default=(), mounts="", addresses=ADDRESSES, **more):
@@ -47,40 +51,40 @@ def node(tcp="", tcp6="", default=(), mounts="", addresses=ADDRESSES, **more):
 
 @pytest.mark.parametrize("tables", [{"tcp": SSH}, {"tcp6": SSH6}])
 def test_ssh_over_a_rail(tables):
-    assert carried(node(**tables)) == {"rail0": ("ssh",)}
+    assert found(node(**tables)) == {"rail0": ("ssh",)}
 
 
 def test_a_listening_socket_and_other_programs_are_not_the_ssh_path():
-    assert carried(node(tcp=LISTEN + SSH.replace(" 500 ", " 501 "))) == {}
+    assert found(node(tcp=LISTEN + SSH.replace(" 500 ", " 501 "))) == {}
 
 
 def test_default_route_and_its_nexthops():
-    assert carried(node(default=[{"dst": "default", "dev": "eth0"}])) == {"eth0": ("default-route",)}
+    assert found(node(default=[{"dst": "default", "dev": "eth0"}])) == {"eth0": ("default-route",)}
     hops = [{"dst": "default", "nexthops": [{"dev": "eth0"}, {"dev": "rail0"}]}]
-    assert carried(node(default=hops)) == {"eth0": ("default-route",), "rail0": ("default-route",)}
+    assert found(node(default=hops)) == {"eth0": ("default-route",), "rail0": ("default-route",)}
 
 
 def test_storage_sessions_and_mounts():
-    assert carried(node(tcp=ISCSI)) == {"eth0": ("storage",)}
+    assert found(node(tcp=ISCSI)) == {"eth0": ("storage",)}
     get = {("ip", "-j", "route", "get", "10.7.0.9"): ok([{"dst": "10.7.0.9", "dev": "bond0.7"}])}
     host = node(mounts="nas:/x /data nfs4 rw,addr=10.7.0.9 0 0\n")
     host.answers.update(get)
-    assert carried(host) == dict.fromkeys(("bond0.7", "bond0", "ens1", "ens2"), ("storage",))
+    assert found(host) == dict.fromkeys(("bond0.7", "bond0", "ens1", "ens2"), ("storage",))
     host = node(mounts="10.7.0.9:/root / nfs rw,addr=10.7.0.9 0 0\n")
     host.answers.update(get)
-    assert carried(host)["ens2"] == ("root",)
+    assert found(host)["ens2"] == ("root",)
 
 
 def test_what_cannot_be_told_is_unknown():
     host = node()
     host.unreadable["/proc/9/fd"] = "Permission denied"
-    assert carried(host) == Unknown("/proc/9/fd: Permission denied")
-    assert isinstance(carried(FakeHost()), Unknown)
+    assert found(host) == Unknown("/proc/9/fd: Permission denied")
+    assert isinstance(found(FakeHost()), Unknown)
     host = node()
     host.answers["ip", "-j", "-6", "route", "show", "default"] = failed("no")
-    assert isinstance(carried(host), Unknown)
+    assert isinstance(found(host), Unknown)
     host.answers["ip", "-j", "addr", "show"] = ok("garbage")
-    assert isinstance(carried(host), Unknown)
+    assert isinstance(found(host), Unknown)
 
 
 def test_addresses_are_read_in_host_byte_order():

@@ -146,6 +146,9 @@ def test_a_device_that_is_not_the_locked_one_is_a_finding_and_never_changed(nics
         ({"mtu": 1500}, "roce.mtu"),
         ({"operstate": "down"}, "roce.link"),
         ({"rdma": ()}, "roce.rdma-device"),
+        ({"addresses": ("10.10.0.2/24", "fe80::1/64")}, "roce.address"),
+        ({"addresses": ("10.10.0.1/16",)}, "roce.address"),
+        ({"addresses": ()}, "roce.address"),
     ],
 )
 def test_what_the_site_must_mend(changes, code):

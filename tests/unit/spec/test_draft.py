@@ -15,7 +15,7 @@ GPU = Gpu(pci="0000:1b:00.0", vendor="0x10de", device="0x2330", driver="nvidia",
 
 
 def nic(number, speed=400_000, host=1, **changes):
-    netdev = Netdev(f"eth{number}", f"02:00:00:00:{host:02x}:{number:02x}", 9000, "up", speed, ())
+    netdev = Netdev(f"eth{number}", f"02:00:00:00:{host:02x}:{number:02x}", 9000, "up", speed, (), ())
     rdma = RdmaDevice(f"mlx5_{number}", "0", "Ethernet", "ACTIVE", "400 Gb/sec")
     base = Nic(
         pci=f"0000:{number + 1}8:00.0",
