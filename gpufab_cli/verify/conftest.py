@@ -1,0 +1,179 @@
+"""pytest's side of the suite: which tests there are for which node and port, and what a test is given.
+
+Every node is read once, before its tests, and several nodes at once. What cannot be read is skipped with its reason; a
+run in which nothing failed but something was skipped exits 3, for unknown is not a pass.
+"""
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpufab_cli.errors import Exit
+from gpufab_cli.verify.expected import Node, Port, expected
+from gpufab_cli.verify.reading import Reading, Section, UnreachableError, UnreadableError, read_all
+from gpufab_cli.verify.results import UNREACHABLE, Results
+
+NODES = pytest.StashKey[tuple[Node, ...]]()
+READINGS = pytest.StashKey[dict[str, Reading | UnreachableError]]()
+RESULTS = pytest.StashKey[Results]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Say which fabric and which of its hosts."""
+    group = parser.getgroup("gpufab")
+    group.addoption(
+        "--fabric", type=Path, default=Path(os.environ.get("GPUFAB_FABRIC", "fabric.yml")), help="The file."
+    )
+    group.addoption("--limit", action="append", default=[], metavar="PATTERN", help="Only these hosts.")
+    group.addoption("--results", type=Path, help="Write every result to this file, as JSON.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Load what is expected."""
+    config.addinivalue_line("markers", "manages(name): only for ports that are wanted to have this setting")
+    config.stash[NODES] = expected(config.getoption("--fabric"), config.getoption("--limit"))
+    config.stash[READINGS] = {}
+    results = config.stash[RESULTS] = Results()
+    config.pluginmanager.register(results)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test a node, or one a port that is wanted to have what the test looks at."""
+    nodes = metafunc.config.stash[NODES]
+    if "port" in metafunc.fixturenames:
+        names = [mark.args[0] for mark in metafunc.definition.iter_markers("manages")]
+        ports = [port for node in nodes for port in node.ports if all(port.wanted(name) is not None for name in names)]
+        metafunc.parametrize("subject", ports, ids=str, indirect=True)
+    else:
+        metafunc.parametrize("subject", nodes, ids=str, indirect=True)
+
+
+def subject_of(item: pytest.Item) -> Node | Port | None:
+    """The node or port that a test is about; None when there is none, for nothing is wanted to have the setting."""
+    callspec: Any = getattr(item, "callspec", None)
+    found = callspec.params.get("subject") if callspec else None
+    return found if isinstance(found, (Node, Port)) else None
+
+
+def host_of(item: pytest.Item) -> str:
+    """The host that a test is about, or ""."""
+    subject = subject_of(item)
+    return subject.host if subject else ""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Read the nodes that are left after ``-k``. Of one that cannot be reached a single test stands for all."""
+    items[:] = [item for item in items if subject_of(item)]
+    hosts = {host_of(item) for item in items}
+    if not config.option.collectonly:
+        config.stash[READINGS] = read_all([node for node in config.stash[NODES] if node.host in hosts])
+    items[:] = list(_without_unreachable(items, config.stash[READINGS]))
+
+
+def _without_unreachable(
+    items: Sequence[pytest.Item], readings: dict[str, Reading | UnreachableError]
+) -> Iterator[pytest.Item]:
+    told: set[str] = set()
+    for item in items:
+        host = host_of(item)
+        if host not in told:
+            yield item
+        if isinstance(readings.get(host), UnreachableError):
+            told.add(host)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    """A value that cannot be read is unknown: skipped, with the reason."""
+    try:
+        yield
+    except UnreadableError as error:
+        pytest.skip(str(error))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Name what the test is about, for every report."""
+    subject = subject_of(item)
+    rail = subject.rail if isinstance(subject, Port) else ""
+    item.user_properties += [("host", host_of(item)), ("port", rail)]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the results, and make the exit code tell the unknown from the proven."""
+    results = session.config.stash[RESULTS]
+    path = session.config.getoption("--results")
+    if path:
+        results.write(path)
+    if session.exitstatus == pytest.ExitCode.OK and results.unknown:
+        session.exitstatus = int(Exit.UNKNOWN)
+
+
+@pytest.fixture
+def subject(request: pytest.FixtureRequest) -> Node | Port:
+    """The node or the port that the test is about."""
+    found: Node | Port = request.param
+    return found
+
+
+@pytest.fixture
+def node(subject: Node) -> Node:
+    """The node that the test is about."""
+    return subject
+
+
+@pytest.fixture
+def port(subject: Port) -> Port:
+    """The port that the test is about."""
+    return subject
+
+
+@pytest.fixture
+def reading(request: pytest.FixtureRequest, subject: Node | Port) -> Reading:
+    """What was read of the node that the test is about."""
+    found = request.config.stash[READINGS][subject.host]
+    if isinstance(found, UnreachableError):
+        pytest.skip(f"{UNREACHABLE}{found}")
+    return found
+
+
+class PortReading:
+    """What was read of one port."""
+
+    def __init__(self, reading: Reading, port: Port) -> None:
+        self._reading, self._port = reading, port
+
+    def names(self) -> list[str]:
+        """The netdevs of the port's PCI function."""
+        return self._reading.section(f"{self._port.pci}/netdevs").require("sysfs").split()
+
+    @property
+    def netdev(self) -> str:
+        """The one netdev."""
+        names = self.names()
+        if len(names) != 1:
+            raise UnreadableError(f"{self._port.pci} has {len(names)} netdevs")
+        return names[0]
+
+    def section(self, name: str) -> Section:
+        """A section about the netdev."""
+        _ = self.netdev
+        return self._reading.section(f"{self._port.pci}/{name}")
+
+    def text(self, name: str, tool: str) -> str:
+        """The text of a section about the netdev, printed by a tool that may be missing."""
+        return self.section(name).require(f"{tool} {self.netdev}")
+
+    def rdma(self) -> str:
+        """All RDMA links of the node."""
+        return self._reading.section("rdma").require("rdma link")
+
+
+@pytest.fixture
+def seen(reading: Reading, port: Port) -> PortReading:
+    """What was read of the port that the test is about."""
+    return PortReading(reading, port)

@@ -1,0 +1,156 @@
+"""Parsers of what tools print as text. They are this suite's own: the node core has others."""
+
+import ipaddress
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gpufab_cli.verify.reading import UnreadableError
+
+PRIORITIES = 8
+_CLASS = re.compile(r"Global tclass=(\d+)")
+
+
+def _odd(what: str) -> UnreadableError:
+    return UnreadableError(f"{what}: printed what no known release prints")
+
+
+def row(text: str, key: str) -> list[tuple[int, str]]:
+    """A line of ``dcb``, such as ``prio-pfc 0:off 1:on ...``, as (index, value) pairs."""
+    rows = [words[1:] for words in map(str.split, text.splitlines()) if words[:1] == [key]]
+    if len(rows) != 1 or not all(re.fullmatch(r"\d+:\w+", word) for word in rows[0]):
+        raise _odd(f"dcb, {key}")
+    return [(int(index), value) for index, value in (word.split(":") for word in rows[0])]
+
+
+def full_row(text: str, key: str) -> tuple[str, ...]:
+    """A line of ``dcb`` that has one value for each of the eight priorities or traffic classes."""
+    pairs = row(text, key)
+    if [index for index, _ in pairs] != list(range(PRIORITIES)):
+        raise _odd(f"dcb, {key}")
+    return tuple(value for _, value in pairs)
+
+
+def pfc(text: str) -> tuple[int, ...]:
+    """The priorities with PFC, of ``dcb pfc show``."""
+    flags = full_row(text, "prio-pfc")
+    if not set(flags) <= {"on", "off"}:
+        raise _odd("dcb, prio-pfc")
+    return tuple(priority for priority, flag in enumerate(flags) if flag == "on")
+
+
+def dscp(text: str) -> dict[int, tuple[int, ...]]:
+    """The priorities of each DSCP, of ``dcb -N app show dev DEV dscp-prio``; an empty table prints nothing."""
+    found: dict[int, tuple[int, ...]] = {}
+    for code, priority in row(text, "dscp-prio") if text.strip() else ():
+        found[code] = (*found.get(code, ()), _number(priority, "dcb, dscp-prio"))
+    return found
+
+
+def numbers(text: str, key: str) -> tuple[int, ...]:
+    """A full row of ``dcb`` whose values are numbers."""
+    return tuple(_number(value, f"dcb, {key}") for value in full_row(text, key))
+
+
+def _number(text: str, what: str) -> int:
+    if not re.fullmatch(r"\d+", text):
+        raise _odd(what)
+    return int(text)
+
+
+def pause(text: str) -> tuple[bool, bool]:
+    """Global pause (rx, tx), of ``ethtool --json -a``."""
+    found = _json(text, "ethtool", lambda data: (data[0]["rx"], data[0]["tx"]))
+    if not all(isinstance(flag, bool) for flag in found):
+        raise _odd("ethtool")
+    return found[0], found[1]
+
+
+def _json(text: str, tool: str, pick: Callable[[Any], tuple[Any, Any]]) -> tuple[Any, Any]:
+    try:
+        return pick(json.loads(text))
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise _odd(tool) from error
+
+
+def link(text: str) -> tuple[str, int, str]:
+    """MAC (the permanent one where it was changed), MTU and state, of ``ip -o link show``."""
+    mac = re.search(r"permaddr (\S+)", text) or re.search(r"link/ether (\S+)", text)
+    mtu, state = re.search(r" mtu (\d+) ", text), re.search(r" state (\S+) ", text)
+    if not (mac and mtu and state):
+        raise _odd("ip link")
+    return mac[1].lower(), int(mtu[1]), state[1]
+
+
+def rdma_links(text: str, netdev: str) -> list[tuple[str, str, str]]:
+    """(device, state, physical state) of each port 1 on a netdev, of ``rdma link show``."""
+    pattern = re.compile(
+        rf"^link (\S+)/1 .*?state (\S+) physical_state (\S+) .*?netdev {re.escape(netdev)}\s*$", re.MULTILINE
+    )
+    return [(name, state, physical) for name, state, physical in pattern.findall(text)]
+
+
+def flags(text: str) -> tuple[int, ...]:
+    """The priorities whose ``enable`` file reads 1, of all eight."""
+    lines = text.split()
+    if len(lines) != PRIORITIES or not set(lines) <= {"0", "1"}:
+        raise _odd("ecn/*/enable")
+    return tuple(priority for priority, flag in enumerate(lines) if flag == "1")
+
+
+def two_numbers(text: str) -> tuple[int, int]:
+    """The numbers in two files."""
+    first, second = _two_lines(text)
+    return _number(first, "sysfs"), _number(second, "sysfs")
+
+
+def _two_lines(text: str) -> tuple[str, str]:
+    lines = text.splitlines()
+    if len(lines) != 2:  # noqa: PLR2004 (it is in the name)
+        raise _odd("sysfs")
+    return lines[0].strip(), lines[1].strip()
+
+
+def traffic_class(text: str) -> int | None:
+    """The traffic class forced on every queue pair; None: none is. Rules for single addresses are not looked at."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("src_ip=", "dst_ip="))]
+    if not lines:
+        return None
+    match = _CLASS.fullmatch(lines[0].strip())
+    if len(lines) > 1 or not match:
+        raise _odd("traffic_class")
+    return int(match[1])
+
+
+def rdma_cm(text: str) -> tuple[int, str]:
+    """Default ToS and RoCE mode of RDMA-CM."""
+    tos, mode = _two_lines(text)
+    return _number(tos, "default_roce_tos"), mode
+
+
+def v2_addresses(text: str) -> Iterator[str]:
+    """The IPv4 addresses of the RoCE v2 rows of a GID table, as ``read.sh`` prints it."""
+    for line in text.splitlines():
+        _, gid, kind = line.split(maxsplit=2)
+        mapped = ipaddress.IPv6Address(gid).ipv4_mapped
+        if kind == "RoCE v2" and mapped is not None:
+            yield str(mapped)
+
+
+# udev(7): a rule is a line of KEY OPERATOR "VALUE" separated by commas; KEY may have an attribute in braces.
+_PAIR = re.compile(r'\s*([A-Z_]+)(?:\{[^}]*\})?\s*(?:==|!=|=|\+=|-=|:=)\s*e?"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
+
+
+def udev_faults(text: str) -> Iterator[str]:
+    """Lines of a rules file that are no rule, and jumps that lead nowhere."""
+    pairs: list[tuple[str, str]] = []
+    for number, line in enumerate(text.replace("\\\n", "").splitlines(), 1):
+        rest = "" if line.lstrip().startswith("#") else line.strip()
+        while rest and (pair := _PAIR.match(rest)):
+            pairs.append((pair[1], pair[2]))
+            rest = rest[pair.end() :]
+        if rest:
+            yield f"line {number}: {rest}"
+    targets, labels = ({value for key, value in pairs if key == kind} for kind in ("GOTO", "LABEL"))
+    yield from (f"GOTO {name} leads nowhere" for name in sorted(targets - labels))

@@ -1,0 +1,125 @@
+# Prints what there is of a node and of its ports, a section each. Run as: sh -c SCRIPT read PCI...
+# It only looks. Every program has a time limit, and one that hangs is not asked again.
+export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
+hung=' '
+
+# section NAME CODE: CODE is an exit status, "absent" (no such program or file) or "hung".
+section() {
+    printf '\n@@gpufab %s %s\n' "$1" "$2"
+}
+
+# probe NAME PROGRAM ARGUMENT...
+probe() {
+    name=$1
+    shift
+    case $hung in *" $1 "*)
+        section "$name" hung
+        return
+        ;;
+    esac
+    if ! command -v "$1" >/dev/null; then
+        section "$name" absent
+        return
+    fi
+    output=$(timeout -k 1 5 "$@" 2>&1 </dev/null)
+    code=$?
+    if [ "$code" -eq 124 ] || [ "$code" -eq 137 ]; then
+        hung="$hung$1 "
+        code=hung
+    fi
+    section "$name" "$code"
+    printf '%s\n' "$output"
+}
+
+# files NAME FILE...: all of them, or none.
+files() {
+    name=$1
+    shift
+    for path in "$@"; do
+        if ! [ -e "$path" ]; then
+            section "$name" absent
+            return
+        fi
+    done
+    probe "$name" cat "$@"
+}
+
+# The filled rows of a device's GID table: index, GID, type.
+gids() {
+    for path in "/sys/class/infiniband/$1/ports/1/gids/"*; do
+        read -r gid <"$path" && [ "$gid" != 0000:0000:0000:0000:0000:0000:0000:0000 ] || continue
+        read -r kind <"${path%/gids/*}/gid_attrs/types/${path##*/}" && printf '%s %s %s\n' "${path##*/}" "$gid" "$kind"
+    done 2>/dev/null
+}
+
+rdma_cm() {
+    base=/sys/kernel/config/rdma_cm
+    if [ -d "$base" ]; then
+        files "$1/rdma-cm" "$base/$2/ports/1/default_roce_tos" "$base/$2/ports/1/default_roce_mode"
+    else
+        section "$1/rdma-cm" unloaded
+    fi
+}
+
+netdev() {
+    ecn=/sys/class/net/$2/ecn
+    probe "$1/link" ip -o link show dev "$2"
+    probe "$1/pause" ethtool --json -a "$2"
+    probe "$1/pfc" dcb pfc show dev "$2"
+    probe "$1/dscp" dcb -N app show dev "$2" dscp-prio
+    probe "$1/ets" dcb ets show dev "$2"
+    for point in np rp; do
+        enable=$ecn/roce_$point/enable
+        files "$1/$point" "$enable/0" "$enable/1" "$enable/2" "$enable/3" "$enable/4" "$enable/5" "$enable/6" "$enable/7"
+    done
+    files "$1/cnp" "$ecn/roce_np/cnp_dscp" "$ecn/roce_np/cnp_802p_prio"
+}
+
+rdma_device() {
+    files "$1/traffic-class" "/sys/class/infiniband/$2/tc/1/traffic_class"
+    rdma_cm "$1" "$2"
+    section "$1/gids" 0
+    gids "$2"
+}
+
+# What has a netdev is found from the netdevs, and what has an RDMA device from the tool that lists them.
+port() {
+    netdevs=$(for path in /sys/class/net/*; do
+        device=$(readlink -f "$path/device")
+        [ "${device##*/}" = "$1" ] && printf '%s\n' "${path##*/}"
+    done)
+    section "$1/netdevs" 0
+    printf '%s\n' "$netdevs"
+    [ "$(printf '%s\n' "$netdevs" | wc -w)" -eq 1 ] || return
+    netdev "$1" "$netdevs"
+    devices=$(printf '%s\n' "$output_rdma" | sed -n "s|^link \([^/]*\)/1 .* netdev $netdevs *\$|\1|p")
+    [ "$(printf '%s\n' "$devices" | wc -w)" -eq 1 ] || return
+    rdma_device "$1" "$devices"
+}
+
+node() {
+    units=/etc/systemd/system
+    early=gpufab-restore@early.service
+    late=gpufab-restore@late.service
+    rule=/etc/udev/rules.d/90-gpufab-restore.rules
+    probe program python3 -I /usr/local/lib/gpufab/gpufab.pyz
+    files unit-files "$units/$early" "$units/$late" "$units/gpufab-restore-device@.service"
+    probe units systemd-analyze verify --man=no "$units/$early" "$units/$late" "$units/gpufab-restore-device@.service"
+    probe enabled systemctl is-enabled "$early" "$late"
+    probe ended systemctl is-failed "$early" "$late"
+    files rule "$rule"
+    probe rule-verified udevadm verify --resolve-names=never "$rule"
+    for path in /etc/gpufab/desired.d/*; do
+        [ -e "$path" ] && files "desired/${path##*/}" "$path"
+    done
+}
+
+section uid 0
+id -u
+probe rdma rdma link show
+output_rdma=$output
+node
+for pci in "$@"; do
+    port "$pci"
+done
+section end 0

@@ -1,0 +1,150 @@
+"""One look at one node: ``read.sh`` over SSH, and what it printed, section by section."""
+
+import re
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testinfra.backend.ssh import SshBackend
+from testinfra.host import Host
+
+from gpufab_cli.execute.target import Target
+from gpufab_cli.verify.expected import Node
+
+LIMIT_S = 120  # read.sh takes a second or two; with every tool hanging, half a minute
+CONNECT_S = 10
+AT_ONCE = 8
+SCRIPT = Path(__file__).with_name("read.sh")
+END = "end"
+
+# Never a prompt, never an unknown host key, no master left behind; the rest is the site's ssh_config.
+_OPTIONS = ("BatchMode=yes", "StrictHostKeyChecking=yes", "ControlMaster=no", f"ConnectTimeout={CONNECT_S}")
+_SUDO = 'sudo -n true 2>/dev/null && exec sudo -n "$@"; exec "$@"'
+_SECTION = re.compile(r"^@@gpufab (\S+) (\S+)$", re.MULTILINE)
+
+
+class UnreadableError(Exception):
+    """A value that could not be read; unknown, and so neither right nor wrong."""
+
+
+class UnreachableError(Exception):
+    """A node that could not be read at all."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """What one probe printed. ``code``: an exit status, or what ``read.sh`` says instead of one."""
+
+    name: str
+    code: str
+    text: str
+
+    def require(self, tool: str) -> str:
+        """The text of a probe that succeeded.
+
+        Raises:
+            UnreadableError: it did not; the message names the tool.
+        """
+        if self.code == "absent":
+            raise UnreadableError(f"{tool}: not there")
+        if self.code == "hung":
+            raise UnreadableError(f"{tool}: no answer in time")
+        if self.code != "0":
+            said = (self.text.strip().splitlines() or [f"exit {self.code}"])[-1]
+            raise UnreadableError(f"{tool}: {said}")
+        return self.text
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Every section of one look at a node, by name."""
+
+    sections: Mapping[str, Section]
+
+    def section(self, name: str) -> Section:
+        """One section; what was not probed is absent."""
+        return self.sections.get(name, Section(name, "absent", ""))
+
+    def names(self, prefix: str) -> tuple[str, ...]:
+        """The rest of every section name that begins with ``prefix``."""
+        return tuple(name.removeprefix(prefix) for name in self.sections if name.startswith(prefix))
+
+    @property
+    def is_root(self) -> bool:
+        """Whether the node was read as root."""
+        return self.section("uid").text.strip() == "0"
+
+
+def parse(text: str) -> Reading:
+    """The sections of the output of ``read.sh``.
+
+    Raises:
+        UnreachableError: the last one is missing: the output was cut short.
+    """
+    marks = list(_SECTION.finditer(text))
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    sections = [
+        Section(mark[1], mark[2], text[mark.end() : end].strip("\n")) for mark, end in zip(marks, ends, strict=True)
+    ]
+    if not sections or sections[-1].name != END:
+        raise UnreachableError("what the node sent is cut short")
+    return Reading({section.name: section for section in sections})
+
+
+class _Ssh(SshBackend):  # type: ignore[misc]
+    """testinfra's ssh, without a shell on this side and within one limit of wall time."""
+
+    def run_local(self, command: str, *args: str) -> Any:
+        argv = shlex.split(self.quote(command, *args))
+        try:
+            done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT_S, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise UnreachableError(f"no answer within {LIMIT_S} s") from error
+        return self.result(done.returncode, self.encode(" ".join(argv)), done.stdout, done.stderr)
+
+
+def connect(target: Target) -> Host:
+    """testinfra's host for a target; nothing is sent yet."""
+    address = f"[{target.address}]" if ":" in target.address else target.address
+    user = f"{target.user}@" if target.user is not None else ""
+    port = f":{target.port}" if target.port is not None else ""
+    config = str(target.ssh_config) if target.ssh_config else None
+    options = " ".join(f"-o {option}" for option in _OPTIONS)
+    backend = _Ssh(f"{user}{address}{port}", ssh_config=config, ssh_extra_args=options)
+    host = Host(backend)
+    backend.set_host(host)
+    return host
+
+
+def read(node: Node) -> Reading:
+    """Look at a node, as root where the site lets us.
+
+    Raises:
+        UnreachableError: there is no way to it, or no whole answer.
+    """
+    argv = ["sh", "-c", SCRIPT.read_text(encoding="utf-8"), "read", *(port.pci for port in node.ports)]
+    if node.target.become == "sudo":
+        argv = ["sh", "-c", _SUDO, "become", *argv]
+    try:
+        done = connect(node.target).run(" ".join(["%s"] * len(argv)), *argv)
+    except RuntimeError as error:  # how testinfra says that ssh itself failed
+        said = error.args[0].stderr_bytes.decode("utf-8", "replace").strip().splitlines()
+        raise UnreachableError(said[-1] if said else "ssh failed without a word") from error
+    return parse(done.stdout_bytes.decode("utf-8", "replace"))
+
+
+def read_all(nodes: Sequence[Node]) -> dict[str, Reading | UnreachableError]:
+    """Look at many nodes, several at once."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return dict(zip((node.host for node in nodes), pool.map(_try, nodes), strict=True))
+
+
+def _try(node: Node) -> Reading | UnreachableError:
+    try:
+        return read(node)
+    except UnreachableError as error:
+        return error

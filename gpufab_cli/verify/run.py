@@ -1,0 +1,65 @@
+"""Run the suite in a pytest of its own, apart from whatever pytest and plugins the site has configured."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpufab_cli.errors import Exit, GpufabError
+from gpufab_cli.verify.results import Result, load
+
+SUITE = Path(__file__).parent
+_ENDED = (0, 1, int(Exit.UNKNOWN))
+_NOTHING = 5  # pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def run(
+    fabric: Path, *, limit: Sequence[str] = (), expression: str = "", junit: Path | None = None
+) -> tuple[Result, ...]:
+    """Verify the nodes of a fabric.
+
+    Args:
+        fabric: the fabric.yml.
+        limit: patterns of host names; none means all.
+        expression: pytest's -k: which checks.
+        junit: write a JUnit report there.
+
+    Raises:
+        GpufabError: the expression matches nothing, or pytest itself failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="gpufab-") as scratch:
+        results = Path(scratch) / "results.json"
+        done = subprocess.run(
+            _argv(fabric, limit, expression, junit, results),
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        if done.returncode == _NOTHING:
+            raise GpufabError(f"-k {expression}: no check matches", "names are those in the table, such as pfc or gid")
+        if done.returncode not in _ENDED or not results.exists():
+            said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+            raise GpufabError(f"pytest: {said[-1] if said else f'exit {done.returncode}'}")
+        return load(results)
+
+
+def _argv(fabric: Path, limit: Sequence[str], expression: str, junit: Path | None, results: Path) -> list[str]:
+    return [
+        *(sys.executable, "-P", "-m", "pytest", "-c", os.devnull, f"--rootdir={SUITE}"),
+        *("--import-mode=importlib", "-p", "no:cacheprovider", "--quiet", "--no-header", "--tb=short"),
+        *("--fabric", str(fabric), "--results", str(results)),
+        *(word for pattern in limit for word in ("--limit", pattern)),
+        *(("-k", expression) if expression else ()),
+        *((f"--junitxml={junit}", "-o", "junit_suite_name=gpufab") if junit else ()),
+        str(SUITE),
+    ]
+
+
+def _environment() -> dict[str, str]:
+    """This process's, without what would change pytest."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")}
+    return {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

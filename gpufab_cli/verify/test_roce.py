@@ -1,0 +1,134 @@
+"""The RoCE ports: the right device, up, and every part of the lossless class in place."""
+
+import pytest
+
+from gpufab_cli.verify import parsers
+from gpufab_cli.verify.conftest import PortReading
+from gpufab_cli.verify.expected import Port
+from gpufab_cli.verify.reading import UnreadableError
+
+DSCPS = 64
+
+
+def listed(priorities: tuple[int, ...]) -> str:
+    """Priorities for a message."""
+    return ", ".join(map(str, priorities)) or "none"
+
+
+def test_device(port: Port, seen: PortReading) -> None:
+    """The device that the lock holds is at its PCI address."""
+    names = seen.names()
+    assert names, f"no netdev at {port.pci}"
+    mac = parsers.link(seen.text("link", "ip link"))[0]
+    assert port.mac in (None, mac), f"MAC {mac} at {port.pci}, the lock holds {port.mac}"
+
+
+def test_link(seen: PortReading) -> None:
+    """The link is up."""
+    state = parsers.link(seen.text("link", "ip link"))[2]
+    assert state == "UP", f"{seen.netdev} is {state}"
+
+
+@pytest.mark.manages("mtu")
+def test_mtu(port: Port, seen: PortReading) -> None:
+    """The MTU is the fabric's."""
+    mtu = parsers.link(seen.text("link", "ip link"))[1]
+    assert mtu == port.mtu, f"MTU {mtu}, the fabric wants {port.mtu}"
+
+
+def test_rdma(seen: PortReading) -> None:
+    """There is one RDMA device on the port, and it is active."""
+    links = parsers.rdma_links(seen.rdma(), seen.netdev)
+    assert len(links) == 1, f"{len(links)} RDMA devices on {seen.netdev}, not one"
+    name, state, physical = links[0]
+    assert (state, physical) == ("ACTIVE", "LINK_UP"), f"{name} is {state}, {physical}"
+
+
+@pytest.mark.manages("address")
+def test_gid(port: Port, seen: PortReading) -> None:
+    """The port's address is there as a RoCE v2 GID, which is what queue pairs are made with."""
+    found = list(parsers.v2_addresses(seen.text("gids", "GID table of")))
+    assert port.address in found, f"no RoCE v2 GID for {port.address}, only {', '.join(found) or 'others'}"
+
+
+def test_pause(port: Port, seen: PortReading) -> None:
+    """Global pause is off where PFC is wanted: the two overwrite one another."""
+    rx, tx = parsers.pause(seen.text("pause", "ethtool -a"))
+    on = [name for name, flag in (("rx", rx), ("tx", tx)) if flag]
+    assert not (on and port.wanted("pfc")), f"global pause is on: {', '.join(on)}"
+
+
+def test_dscp_map(port: Port, seen: PortReading) -> None:
+    """The port trusts DSCP (it has DSCP entries), and each of the 64 has its priority and no other."""
+    found = parsers.dscp(seen.text("dscp", "dcb app"))
+    assert found, "no DSCP is mapped: the port trusts 802.1p"
+    wanted = {dscp: (priority,) for dscp, priority in enumerate(port.wanted("dscp_priority"))}
+    assert len(wanted) == DSCPS
+    wrong = [dscp for dscp in sorted(wanted.keys() | found.keys()) if found.get(dscp) != wanted.get(dscp)]
+    first = wrong[0] if wrong else 0
+    what = f"DSCP {first} has priority {listed(found.get(first, ()))}, wanted {listed(wanted.get(first, ()))}"
+    assert not wrong, what + (f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else "")
+
+
+def test_pfc(port: Port, seen: PortReading) -> None:
+    """PFC is on for the lossless priorities and for no other."""
+    found, wanted = parsers.pfc(seen.text("pfc", "dcb pfc")), tuple(port.wanted("pfc"))
+    assert found == wanted, f"PFC on for priority {listed(found)}, wanted {listed(wanted)}"
+
+
+@pytest.mark.manages("tc_bw")
+def test_ets(port: Port, seen: PortReading) -> None:
+    """Traffic classes, their algorithms and their shares."""
+    text = seen.text("ets", "dcb ets")
+    found = parsers.numbers(text, "prio-tc"), parsers.full_row(text, "tc-tsa"), parsers.numbers(text, "tc-bw")
+    for name, have, want in zip(("prio_tc", "tc_tsa", "tc_bw"), found, map(port.wanted, NAMES), strict=True):
+        assert have == tuple(want), f"{name} is {' '.join(map(str, have))}, wanted {' '.join(map(str, want))}"
+
+
+NAMES = ("prio_tc", "tc_tsa", "tc_bw")
+
+
+@pytest.mark.manages("ecn")
+def test_ecn(port: Port, seen: PortReading) -> None:
+    """The port answers marked packets with CNPs, and its lossless priorities slow down on them; or neither."""
+    wanted = set(port.wanted("ecn"))
+    senders, reacting = (parsers.flags(seen.text(point, f"ecn/roce_{point} of")) for point in ("np", "rp"))
+    assert bool(senders) == bool(wanted), f"CNPs are {'sent' if senders else 'not sent'}"
+    wrong = wanted - set(reacting) if wanted else set(reacting)
+    assert not wrong, f"priority {listed(tuple(sorted(wrong)))} {'does not react' if wanted else 'reacts'} to CNPs"
+
+
+@pytest.mark.manages("cnp_dscp")
+def test_cnp(port: Port, seen: PortReading) -> None:
+    """CNPs carry their own DSCP and priority."""
+    found = parsers.two_numbers(seen.text("cnp", "ecn/roce_np of"))
+    wanted = port.wanted("cnp_dscp"), port.wanted("cnp_priority")
+    assert found == wanted, f"CNPs have DSCP {found[0]} and priority {found[1]}, wanted {wanted[0]} and {wanted[1]}"
+
+
+@pytest.mark.manages("traffic_class")
+def test_traffic_class(port: Port, seen: PortReading) -> None:
+    """Every queue pair is forced into the lossless class; the two ECN bits do not select it."""
+    found, wanted = (
+        parsers.traffic_class(seen.text("traffic-class", "tc/1/traffic_class of")),
+        port.wanted("traffic_class"),
+    )
+    assert found is not None, f"no traffic class is forced, wanted {wanted}"
+    assert found >> 2 == wanted >> 2, f"traffic class {found} (DSCP {found >> 2}), wanted {wanted} (DSCP {wanted >> 2})"
+
+
+@pytest.mark.manages("rdma_cm_tos")
+def test_rdma_cm(port: Port, seen: PortReading) -> None:
+    """Connections made by RDMA-CM begin in the lossless class, as RoCE v2."""
+    section, wanted = seen.section("rdma-cm"), port.wanted("rdma_cm_tos")
+    if section.code == "unloaded":
+        raise UnreadableError("rdma_cm is not loaded or configfs is not mounted")
+    assert section.code != "absent" or not seen_rdma(seen), "no defaults are set in configfs"
+    tos, mode = parsers.rdma_cm(section.require("rdma_cm of"))
+    assert tos >> 2 == wanted >> 2, f"ToS {tos} (DSCP {tos >> 2}), wanted {wanted} (DSCP {wanted >> 2})"
+    assert mode == port.wanted("rdma_cm_mode"), f"mode {mode}, wanted {port.wanted('rdma_cm_mode')}"
+
+
+def seen_rdma(seen: PortReading) -> bool:
+    """Whether the port has an RDMA device whose defaults were looked for."""
+    return len(parsers.rdma_links(seen.rdma(), seen.netdev)) == 1
