@@ -36,8 +36,10 @@ def difference(name: str, current: Any, desired: Any) -> str:
     special = _DIFFERENCES.get(name)
     if special is not None and isinstance(current, tuple) and isinstance(desired, tuple):
         return special(current, desired)
+    if name not in LABELS and current is ABSENT:
+        return "missing"
     if _is_digest(desired):
-        return "missing" if current is ABSENT else f"differs ({current})" if not _is_digest(current) else "differs"
+        return "differs"
     return f"{value(name, current)} → {value(name, desired)}"
 
 
@@ -46,7 +48,7 @@ def value(name: str, item: Any) -> str:
     if isinstance(item, Unknown):
         return str(item)
     if item is ABSENT:
-        return "absent"
+        return "unset" if name in LABELS else "absent"
     if name == "dscp_priority":
         return _map_in_short({dscp: str(priority) for dscp, priority in item})
     if name == "pause":

@@ -27,7 +27,11 @@ CONSENT: Dict[str, Any] = {
         "type": "dict",
         "default": {},
         "description": "Who asks, for the journal on the node: id, user, spec.",
-        "options": {key: {"type": "str", "default": ""} for key in ("id", "user", "spec")},
+        "options": {
+            "id": {"type": "str", "default": "", "description": "Id of the run."},
+            "user": {"type": "str", "default": "", "description": "Who started it."},
+            "spec": {"type": "str", "default": "", "description": "Digest of fabric.yml and its lock."},
+        },
     },
 }
 
