@@ -11,6 +11,8 @@ from gpufab_cli.commands.options import format_option
 from gpufab_cli.commands.output import print_json, print_table, progress
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from gpufab_cli.lab.lab import Lab
 
 
@@ -53,7 +55,7 @@ class _Fault(click.ParamType[str]):
         ctx: click.Context,  # noqa: ARG002 (click's signature)
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
-    ) -> list[click.shell_completion.CompletionItem]:
+    ) -> list["CompletionItem"]:
         """Offers names with their help."""
         from click.shell_completion import CompletionItem
 

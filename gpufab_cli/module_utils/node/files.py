@@ -39,7 +39,7 @@ After=rdma-load-modules@rdma.service rdma-load-modules@roce.service rdma-hw.targ
 Before=network-pre.target shutdown.target
 """
 _LATE_ORDER = """\
-After=network.target rdma-hw.target openibd.service nvidia-persistenced.service nvidia-fabricmanager.service
+After=gpufab-restore@early.service network.target rdma-hw.target openibd.service nvidia-persistenced.service nvidia-fabricmanager.service
 """
 _DEVICE_ORDER = """\
 After=gpufab-restore@early.service
