@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--fabric", type=Path, default=Path(os.environ.get("GPUFAB_FABRIC", "fabric.yml")), help="The file."
     )
-    group.addoption("--limit", action="append", default=[], metavar="PATTERN", help="Only these hosts.")
+    group.addoption("--limit", metavar="PATTERN", help="Only these hosts.")
     group.addoption("--results", type=Path, help="Write every result to this file, as JSON.")
 
 

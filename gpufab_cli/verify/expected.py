@@ -1,33 +1,32 @@
 """What the nodes must show, straight from fabric.yml and its lock; the inventory on disk is not asked."""
 
 import dataclasses
-import fnmatch
+import ipaddress
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpufab_cli.errors import GpufabError, did_you_mean
+from gpufab_cli.execute.fabric import load_fabric
 from gpufab_cli.execute.target import Target
-from gpufab_cli.intent.compile import compile_wants
-from gpufab_cli.intent.targets import targets
-from gpufab_cli.spec.addressing import port_address
-from gpufab_cli.spec.load import load
-from gpufab_cli.spec.lock import load_lock
-from gpufab_cli.spec.model import FabricSpec
 
 
 @dataclass(frozen=True)
 class Port:
-    """One RoCE port of one host. ``settings`` are those of its QoS profile; one that is not managed is None."""
+    """One RoCE port of one host.
+
+    Attributes:
+        address: the IP address as its GID is, IPv4 mapped into IPv6.
+        settings: those of its QoS profile; one that is not managed is None.
+    """
 
     host: str
     rail: str
     pci: str
     mac: str | None
     mtu: int | None
-    address: str | None
+    address: ipaddress.IPv6Address | None
     settings: Mapping[str, Any]
 
     def __str__(self) -> str:
@@ -55,41 +54,34 @@ class Node:
         return self.host
 
 
-def expected(fabric: Path, limit: Sequence[str] = ()) -> tuple[Node, ...]:
-    """What is expected of the active hosts whose names match one of the patterns, or of all.
+def expected(fabric: Path, limit: str | None = None) -> tuple[Node, ...]:
+    """What is expected of the active hosts, or of those that the limit names.
 
     Raises:
-        SpecErrors: all that is wrong with fabric.yml or its lock.
-        GpufabError: a pattern matches no active host.
+        GpufabError: fabric.yml or its lock is wrong, or the limit names no host.
     """
-    spec = load(fabric)
-    wants = compile_wants(spec, load_lock(fabric))
-    ways = {target.host: target for target in targets(spec, fabric.parent)}
-    return tuple(_node(spec, ways[host], wants[host]) for host in _limited(tuple(wants), limit))
+    declared = load_fabric(fabric, limit)
+    return tuple(_node(declared.targets[host], wants) for host, wants in declared.wants.items())
 
 
-def _limited(hosts: Sequence[str], limit: Sequence[str]) -> tuple[str, ...]:
-    for pattern in limit:
-        if not fnmatch.filter(hosts, pattern):
-            raise GpufabError(f"--limit {pattern}: no active host matches", did_you_mean(pattern, hosts))
-    return tuple(host for host in hosts if not limit or any(fnmatch.fnmatchcase(host, item) for item in limit))
-
-
-def _node(spec: FabricSpec, target: Target, wants: Mapping[str, Any]) -> Node:
+def _node(target: Target, wants: Mapping[str, Any]) -> Node:
     wishes = {feature: _plain(want) for feature, want in wants.items() if feature != "node"}
-    return Node(target, wishes, tuple(_ports(spec, target.host, wants["roce"])) if "roce" in wants else ())
+    return Node(target, wishes, _ports(target.host, wants["roce"]) if "roce" in wants else ())
 
 
-def _ports(spec: FabricSpec, name: str, want: Any) -> list[Port]:
-    host = next(host for host in spec.hosts if host.name == name)
-    rails = {str(rail): rail for rail in spec.rails(host.profile)}
-    ports = []
-    for port in want.ports:
-        address = port_address(spec, host, rails[port.rail])
-        settings = dataclasses.asdict(want.qos[port.qos])
-        text = str(address.ip) if address else None
-        ports.append(Port(name, port.rail, port.pci, port.mac, port.mtu, text, settings))
-    return ports
+def _ports(host: str, want: Any) -> tuple[Port, ...]:
+    settings = {name: dataclasses.asdict(qos) for name, qos in want.qos.items()}
+    return tuple(
+        Port(host, port.rail, port.pci, port.mac, port.mtu, _gid(port.address), settings[port.qos])
+        for port in want.ports
+    )
+
+
+def _gid(address: str | None) -> ipaddress.IPv6Address | None:
+    if address is None:
+        return None
+    found = ipaddress.ip_interface(address).ip
+    return found if isinstance(found, ipaddress.IPv6Address) else ipaddress.IPv6Address(f"::ffff:{found}")
 
 
 def _plain(want: Any) -> Any:

@@ -129,13 +129,12 @@ def rdma_cm(text: str) -> tuple[int, str]:
     return _number(tos, "default_roce_tos"), mode
 
 
-def v2_addresses(text: str) -> Iterator[str]:
-    """The IPv4 addresses of the RoCE v2 rows of a GID table, as ``read.sh`` prints it."""
+def v2_gids(text: str) -> Iterator[ipaddress.IPv6Address]:
+    """The RoCE v2 rows of a GID table, as ``read.sh`` prints it."""
     for line in text.splitlines():
         _, gid, kind = line.split(maxsplit=2)
-        mapped = ipaddress.IPv6Address(gid).ipv4_mapped
-        if kind == "RoCE v2" and mapped is not None:
-            yield str(mapped)
+        if kind == "RoCE v2":
+            yield ipaddress.IPv6Address(gid)
 
 
 # udev(7): a rule is a line of KEY OPERATOR "VALUE" separated by commas; KEY may have an attribute in braces.

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from gpufab_cli.errors import Exit, GpufabError
@@ -16,13 +15,13 @@ _NOTHING = 5  # pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def run(
-    fabric: Path, *, limit: Sequence[str] = (), expression: str = "", junit: Path | None = None
+    fabric: Path, *, limit: str | None = None, expression: str = "", junit: Path | None = None
 ) -> tuple[Result, ...]:
     """Verify the nodes of a fabric.
 
     Args:
         fabric: the fabric.yml.
-        limit: patterns of host names; none means all.
+        limit: which hosts, as for every command; None means all.
         expression: pytest's -k: which checks.
         junit: write a JUnit report there.
 
@@ -47,12 +46,12 @@ def run(
         return load(results)
 
 
-def _argv(fabric: Path, limit: Sequence[str], expression: str, junit: Path | None, results: Path) -> list[str]:
+def _argv(fabric: Path, limit: str | None, expression: str, junit: Path | None, results: Path) -> list[str]:
     return [
         *(sys.executable, "-P", "-m", "pytest", "-c", os.devnull, f"--rootdir={SUITE}"),
         *("--import-mode=importlib", "-p", "no:cacheprovider", "--quiet", "--no-header", "--tb=short"),
         *("--fabric", str(fabric), "--results", str(results)),
-        *(word for pattern in limit for word in ("--limit", pattern)),
+        *(("--limit", limit) if limit is not None else ()),
         *(("-k", expression) if expression else ()),
         *((f"--junitxml={junit}", "-o", "junit_suite_name=gpufab") if junit else ()),
         str(SUITE),

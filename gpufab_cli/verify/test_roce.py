@@ -47,8 +47,8 @@ def test_rdma(seen: PortReading) -> None:
 @pytest.mark.manages("address")
 def test_gid(port: Port, seen: PortReading) -> None:
     """The port's address is there as a RoCE v2 GID, which is what queue pairs are made with."""
-    found = list(parsers.v2_addresses(seen.text("gids", "GID table of")))
-    assert port.address in found, f"no RoCE v2 GID for {port.address}, only {', '.join(found) or 'others'}"
+    found = list(parsers.v2_gids(seen.text("gids", "GID table of")))
+    assert port.address in found, f"no RoCE v2 GID {port.address}, only {', '.join(map(str, found)) or 'none'}"
 
 
 def test_pause(port: Port, seen: PortReading) -> None:
