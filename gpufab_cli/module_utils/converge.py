@@ -141,11 +141,18 @@ class _Pass:
         return None
 
     def _busy(self, step: Step) -> Optional[StepResult]:
+        users = self._users_in_the_way(step)
+        if isinstance(users, Unknown):
+            return self._result(step, Status.BUSY, f"cannot tell whether the node is idle: {users.reason}")
+        return self._result(step, Status.BUSY, "; ".join(users)) if users else None
+
+    def _users_in_the_way(self, step: Step) -> Union[Tuple[str, ...], Unknown]:
+        """Operators change idle nodes; a restore mends a device that lost its settings, whoever uses the others."""
+        if self._order.restore:
+            return idle.device_users(self._host, step.device)
         if self._users is None:
             self._users = idle.users(self._host, self._snapshot.devices)
-        if isinstance(self._users, Unknown):
-            return self._result(step, Status.BUSY, f"cannot tell whether the node is idle: {self._users.reason}")
-        return self._result(step, Status.BUSY, "; ".join(self._users)) if self._users else None
+        return self._users
 
     def _make(self, step: Step) -> StepResult:
         self._journal(step, "begin")

@@ -24,7 +24,10 @@ OptionalText = Union[str, Absent, Unknown]
 
 @dataclass(frozen=True)
 class Netdev:
-    """A network interface of a NIC function, with its IP addresses as ADDRESS/PREFIX. ``carries`` says what the node itself depends on here."""
+    """A network interface of a NIC function, with its IP addresses as ADDRESS/PREFIX.
+
+    ``carries`` says what the node itself depends on here.
+    """
 
     name: str
     mac: str

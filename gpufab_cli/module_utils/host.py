@@ -220,7 +220,8 @@ class Host(Reader):
         Raises:
             BusyLockError: somebody else still holds it.
         """
-        handle = os.open(self._path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with _failing("open", path):
+            handle = os.open(self._path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             _wait_for_lock(handle, path, seconds)
             yield

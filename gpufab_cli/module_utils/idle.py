@@ -15,16 +15,27 @@ DAEMONS = frozenset(
 """Daemons that keep a device open without running a job, by the kernel's 15 characters of their name."""
 
 
+def device_users(host: Reader, pci: str) -> Union[Tuple[str, ...], Unknown]:
+    """Who holds the RDMA device of one PCI function open, in words."""
+    names = host.names(f"/sys/bus/pci/devices/{pci}/infiniband_verbs")
+    nodes = "|".join(re.escape(name) for name in names) if isinstance(names, tuple) else ""
+    return _verbs_users(host, f"/dev/infiniband/({nodes})") if nodes else ()
+
+
 def users(host: Reader, devices: Devices) -> Union[Tuple[str, ...], Unknown]:
     """Who uses the node now, in words; empty when it is idle. What cannot be told is not idle."""
     compute = _compute(host) if any(gpu.driver == "nvidia" for gpu in devices.gpus) else ()
     if isinstance(compute, Unknown):
         return compute
-    verbs = holders(host, VERBS)
-    if isinstance(verbs, Unknown):
-        return verbs
-    jobs = tuple(f"{p.name} (process {p.pid}) holds an RDMA device" for p in verbs if p.name not in DAEMONS)
-    return compute + jobs
+    verbs = _verbs_users(host, VERBS)
+    return verbs if isinstance(verbs, Unknown) else compute + verbs
+
+
+def _verbs_users(host: Reader, pattern: str) -> Union[Tuple[str, ...], Unknown]:
+    found = holders(host, pattern)
+    if isinstance(found, Unknown):
+        return found
+    return tuple(f"{p.name} (process {p.pid}) holds an RDMA device" for p in found if p.name not in DAEMONS)
 
 
 def _compute(host: Reader) -> Union[Tuple[str, ...], Unknown]:

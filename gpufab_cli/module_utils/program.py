@@ -30,7 +30,7 @@ class Phase:
     name: str
     good: FrozenSet[Status] = frozenset({Status.MADE})
     busy_ok: bool = False
-    netdev: Optional[str] = None
+    device: Optional[str] = None
 
 
 # Before the network nobody can use the node, so it is not asked whether it is idle; and what cannot be read yet,
@@ -71,17 +71,12 @@ def _restore_one(host: Host, name: str, want: Any, phase: Phase, order: Order) -
     feature = FEATURES[name]
     if not feature.restored:
         return OK
-    if phase.netdev is not None:
-        want = feature.only(want, _pci(host, phase.netdev))
+    if phase.device is not None:
+        want = feature.only(want, phase.device)
     outcome = converge(host, feature, want, order)
     for line in _lines(outcome):
         _say(f"{phase.name}: {line}")
     return OK if all(result.status in phase.good for result in outcome.steps) else FAILED
-
-
-def _pci(host: Reader, netdev: str) -> str:
-    target = host.link(f"/sys/class/net/{netdev}/device")
-    return target.rpartition("/")[2] if isinstance(target, str) else ""
 
 
 def _lines(outcome: Outcome) -> List[str]:
@@ -95,16 +90,16 @@ def _say(text: str) -> None:
 
 def _phase(argv: List[str]) -> Optional[Phase]:
     if argv[:1] == ["device"] and len(argv[1:]) == 1:
-        return Phase("device", netdev=argv[1])
+        return Phase("device", device=argv[1])
     return {"early": EARLY, "late": LATE}.get(" ".join(argv))
 
 
 def main(argv: List[str]) -> int:
-    """Run ``collect`` or ``restore early|late|device NETDEV``."""
+    """Run ``collect`` or ``restore early|late|device PCI``."""
     if argv == ["collect"]:
         return collect(Reader(), sys.stdin, sys.stdout)
     phase = _phase(argv[1:]) if argv[:1] == ["restore"] else None
     if phase is None:
-        _say("usage: collect | restore early | restore late | restore device NETDEV")
+        _say("usage: collect | restore early | restore late | restore device PCI-ADDRESS")
         return USAGE
     return restore(Host(), phase)

@@ -39,7 +39,8 @@ After=rdma-load-modules@rdma.service rdma-load-modules@roce.service rdma-hw.targ
 Before=network-pre.target shutdown.target
 """
 _LATE_ORDER = """\
-After=gpufab-restore@early.service network.target rdma-hw.target openibd.service nvidia-persistenced.service nvidia-fabricmanager.service
+After=gpufab-restore@early.service network.target rdma-hw.target openibd.service
+After=nvidia-persistenced.service nvidia-fabricmanager.service
 """
 _DEVICE_ORDER = """\
 After=gpufab-restore@early.service
@@ -50,12 +51,9 @@ StartLimitBurst=10
 _RULE = """\
 # A driver reload, a firmware reset or a hot plug brings the port up with factory settings and no other sign.
 # VFs have no DCB of their own.
-ACTION!="add", GOTO="gpufab_end"
-SUBSYSTEM!="net", GOTO="gpufab_end"
-DRIVERS!="mlx5_core", GOTO="gpufab_end"
-TEST=="device/physfn", GOTO="gpufab_end"
-TAG+="systemd", ENV{SYSTEMD_WANTS}+="gpufab-restore-device@$kernel.service"
-LABEL="gpufab_end"
+# $id is the PCI address of the device that has the driver: unlike the name, it does not change under the rule.
+ACTION=="add", SUBSYSTEM=="net", DRIVERS=="mlx5_core", TEST!="device/physfn", TAG+="systemd", \
+  ENV{SYSTEMD_WANTS}+="gpufab-restore-device@$id.service"
 """
 
 
@@ -81,7 +79,7 @@ def contents() -> Dict[str, bytes]:
     early = _unit("gpufab: restore before the network", _EARLY_ORDER, "early", 120, wanted_by="sysinit.target")
     late = _unit("gpufab: restore after the drivers", _LATE_ORDER, "late", 180, wanted_by="multi-user.target")
     # Two seconds: names and RDMA devices settle after a driver has added the netdev.
-    device = _unit("gpufab: restore the port of %I", _DEVICE_ORDER, "device %I", 120, wait=2)
+    device = _unit("gpufab: restore the port at %i", _DEVICE_ORDER, "device %i", 120, wait=2)
     return {
         PROGRAM: build(),
         f"{UNITS}/{EARLY}": early,

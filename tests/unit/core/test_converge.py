@@ -145,6 +145,16 @@ def test_a_busy_node_is_left_alone_and_its_user_named():
     assert statuses(converge(busy_node(), Toy(), ToyWant({"p": 2}), replace(ALL, busy_ok=True)))["toy p"] == "made"
 
 
+def test_a_restore_asks_only_who_uses_the_device_that_lost_its_settings():
+    host = busy_node()
+    restore = replace(ALL, restore=True)
+    assert statuses(converge(host, Toy(), ToyWant({"p": 2}), replace(restore, check=True))) == {"toy p": "would-make"}
+    host.files["/sys/bus/pci/devices/p/infiniband_verbs/uverbs0/dev"] = "231:192"
+    assert statuses(converge(host, Toy(), ToyWant({"p": 2}), restore)) == {"toy p": "busy"}
+    host.files["/proc/77/comm"] = "opensm\n"
+    assert statuses(converge(host, Toy(), ToyWant({"p": 2}), restore)) == {"toy p": "made"}
+
+
 def test_not_knowing_who_uses_the_node_is_busy():
     host = busy_node()
     host.unreadable["/proc/77/fd"] = "Permission denied"
