@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 
 from gpufab_cli.audit.collect import Exec
+from gpufab_cli.execute.ansible import run
+from gpufab_cli.execute.apply import Runner
 from gpufab_cli.execute.connect import Ssh
 
 
@@ -12,6 +14,7 @@ def _ssh() -> Exec:
 
 @dataclass(frozen=True)
 class Doors:
-    """How commands are run on hosts."""
+    """How commands are run on hosts, and how playbooks are."""
 
     execute: Exec = field(default_factory=_ssh)
+    runner: Runner = run

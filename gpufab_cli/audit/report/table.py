@@ -1,6 +1,6 @@
 """The report for people."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich import box
 from rich.console import Console
@@ -9,7 +9,7 @@ from rich.text import Text
 
 from gpufab_cli.audit.audit import AuditReport
 from gpufab_cli.audit.fold import fold
-from gpufab_cli.audit.judge import Kind, State
+from gpufab_cli.audit.judge import HostReport, Kind, State
 from gpufab_cli.audit.report.fold import Block, Line, blocks
 from gpufab_cli.catalogue import Severity
 
@@ -20,15 +20,21 @@ _COLUMNS = ("host", "where", "what", "now → wanted", "code", "needs")
 
 def show(report: AuditReport, console: Console) -> None:
     """Print what is to be said of every host and of the fabric, then one line that sums it up."""
-    found = blocks(report.hosts)
-    if found:
-        console.print(_table(found))
+    found = show_rows(report.hosts, console)
     for finding in report.fabric:
         style = _STYLES[finding.severity]
         console.print(Text.assemble(("fabric ", "bold"), (finding.code, style), f" {fold(finding.hosts)}"))
         for camp in finding.evidence.split("; "):
             console.print(Text(f"  {camp}"))
     console.print(Text(summary(report), style="" if found or report.fabric else "green"))
+
+
+def show_rows(reports: Mapping[str, HostReport], console: Console) -> bool:
+    """Print the rows of hosts; whether there were any."""
+    found = blocks(reports)
+    if found:
+        console.print(_table(found))
+    return bool(found)
 
 
 def _table(found: tuple[Block, ...]) -> Table:

@@ -1,0 +1,186 @@
+"""Run a playbook: the one place that knows ansible-runner. What comes out is what the modules said of each host.
+
+Everything lies in a private directory that is gone afterwards. No secret is in any argv: vaults and SSH agents are
+Ansible's and OpenSSH's own affair.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpufab_cli.errors import GpufabError
+from gpufab_cli.module_utils.change import Step
+from gpufab_cli.module_utils.converge import Status, StepResult
+from gpufab_cli.module_utils.features import FEATURES
+from gpufab_cli.module_utils.schema import SchemaError, decode
+
+COLLECTION = "gpufab.fabric"
+PLAYBOOK = f"{COLLECTION}.site"
+
+SSH_ARGS = (
+    "-o ControlMaster=auto -o ControlPersist=60s"
+    # Nobody is there to answer a prompt, and a node that dies in the middle is noticed within a minute.
+    " -o BatchMode=yes -o ServerAliveInterval=15 -o ServerAliveCountMax=4"
+)
+
+
+@dataclass(frozen=True)
+class Play:
+    """What to run, and where.
+
+    Attributes:
+        inventory: the rendered inventory.
+        groups: hosts by group, in a second inventory beside it.
+        host_vars: variables of single hosts, likewise.
+        hosts: the run is limited to these.
+        extra_vars: what stands above all other variables.
+        connect_seconds: how long connecting to a host may take.
+    """
+
+    inventory: Path
+    groups: Mapping[str, tuple[str, ...]]
+    host_vars: Mapping[str, Mapping[str, Any]]
+    hosts: tuple[str, ...]
+    extra_vars: Mapping[str, Any]
+    check: bool
+    forks: int
+    connect_seconds: float
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one feature's module said of one host. ``problem`` is "" where it ended well.
+
+    Attributes:
+        feature: "" when something else than one of gpufab's modules failed.
+        unreachable: Ansible could not get to the host at all.
+    """
+
+    host: str
+    feature: str
+    steps: tuple[StepResult, ...] = ()
+    problem: str = ""
+    unreachable: bool = False
+
+
+Listener = Callable[[Said], None]
+
+
+def run(play: Play, listen: Listener) -> tuple[Said, ...]:
+    """Run the site playbook and return what was said, in the order in which it was; ``listen`` hears it at once.
+
+    Raises:
+        GpufabError: Ansible itself failed before it came to any host.
+        KeyboardInterrupt: it was interrupted.
+    """
+    with tempfile.TemporaryDirectory(prefix="gpufab-") as folder:
+        return _Run(Path(folder), listen).run(play)
+
+
+@dataclass
+class _Run:
+    folder: Path
+    listen: Listener
+    said: list[Said] = field(default_factory=list)
+
+    def run(self, play: Play) -> tuple[Said, ...]:
+        import ansible_runner
+
+        limit = self._file("limit", "".join(f"{host}\n" for host in play.hosts))
+        result = ansible_runner.run(
+            private_data_dir=str(self.folder),
+            playbook=PLAYBOOK,
+            inventory=[str(play.inventory.resolve()), str(self._file("insync.json", _inventory(play)))],
+            limit=f"@{limit}",
+            extravars=dict(play.extra_vars),
+            cmdline="--check" if play.check else None,
+            forks=play.forks,
+            envvars=self._environment(play),
+            event_handler=self._hear,
+            quiet=True,
+        )
+        if result.status == "canceled":
+            raise KeyboardInterrupt
+        if result.rc != 0 and not any(said.problem for said in self.said):
+            raise GpufabError(f"ansible-playbook: {_error(result.stdout.read())}", "gpufab -v apply prints all of it")
+        return tuple(self.said)
+
+    def _file(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def _environment(self, play: Play) -> dict[str, str]:
+        return {
+            # ansible-playbook of the same installation, whatever else is on PATH.
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+            "ANSIBLE_HOST_KEY_CHECKING": "True",
+            "ANSIBLE_PIPELINING": "True",
+            "ANSIBLE_SSH_ARGS": SSH_ARGS,
+            "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.folder / "cp"),
+            "ANSIBLE_TIMEOUT": str(max(1, int(play.connect_seconds))),
+            "ANSIBLE_LOCAL_TEMP": str(self.folder / "tmp"),
+            "ANSIBLE_RETRY_FILES_ENABLED": "False",
+            "ANSIBLE_NOCOWS": "1",
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_FORCE_COLOR": "0",
+            "ANSIBLE_DEPRECATION_WARNINGS": "False",
+        }
+
+    def _hear(self, event: Mapping[str, Any]) -> bool:
+        """Take what is of interest; False: the event is not kept on disk."""
+        said = heard(event)
+        if said is not None:
+            self.said.append(said)
+            self.listen(said)
+        return False
+
+
+def _inventory(play: Play) -> str:
+    groups: dict[str, Any] = {name: {"hosts": {host: {} for host in hosts}} for name, hosts in play.groups.items()}
+    return json.dumps({"all": {"hosts": play.host_vars}, **groups})
+
+
+def heard(event: Mapping[str, Any]) -> Said | None:
+    """What an event of ansible-runner says; None when it is nothing of interest."""
+    kind, data = event.get("event"), event.get("event_data") or {}
+    if kind not in ("runner_on_ok", "runner_on_failed", "runner_on_unreachable"):
+        return None
+    host, result = str(data.get("host")), data.get("res") or {}
+    feature = str(data.get("task_action", "")).removeprefix(f"{COLLECTION}.")
+    feature = feature if feature in FEATURES else ""
+    if kind == "runner_on_unreachable":
+        return Said(host, feature, problem=_one_line(result.get("msg")), unreachable=True)
+    if kind == "runner_on_failed" and not (feature and "steps" in result):
+        return Said(host, feature, problem=_one_line(result.get("msg")) or "failed without a word")
+    return Said(host, feature, _steps(result)) if feature else None
+
+
+def _steps(result: Mapping[str, Any]) -> tuple[StepResult, ...]:
+    try:
+        return tuple(_step(item) for item in result.get("steps", ()))
+    except (SchemaError, KeyError, TypeError, ValueError) as error:
+        raise GpufabError(
+            f"a module's result cannot be read: {error}", "is an older gpufab.fabric in ANSIBLE_COLLECTIONS_PATH?"
+        ) from error
+
+
+def _step(data: Mapping[str, Any]) -> StepResult:
+    fields = {name: item for name, item in data.items() if name not in ("feature", "status", "reason")}
+    return StepResult(data["feature"], decode(Step, fields), Status(data["status"]), data["reason"])
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text or "").split())
+
+
+def _error(output: str) -> str:
+    """The line of Ansible's output that says what went wrong."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    found = [line for line in lines if line.startswith(("ERROR!", "[ERROR]:"))] or lines[-1:]
+    return found[0].removeprefix("ERROR!").removeprefix("[ERROR]:").strip() if found else "failed without a word"
