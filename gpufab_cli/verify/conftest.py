@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gpufab_cli.errors import Exit
+from gpufab_cli.verify import parsers
 from gpufab_cli.verify.expected import Node, Port, expected
 from gpufab_cli.verify.reading import Reading, Section, UnreachableError, UnreadableError, read_all
 from gpufab_cli.verify.results import UNREACHABLE, Results
@@ -159,18 +160,21 @@ class PortReading:
             raise UnreadableError(f"{self._port.pci} has {len(names)} netdevs")
         return names[0]
 
-    def section(self, name: str) -> Section:
-        """A section about the netdev."""
-        _ = self.netdev
-        return self._reading.section(f"{self._port.pci}/{name}")
-
     def text(self, name: str, tool: str) -> str:
         """The text of a section about the netdev, printed by a tool that may be missing."""
-        return self.section(name).require(f"{tool} {self.netdev}")
+        _ = self.netdev
+        return self._reading.section(f"{self._port.pci}/{name}").require(tool)
 
-    def rdma(self) -> str:
-        """All RDMA links of the node."""
-        return self._reading.section("rdma").require("rdma link")
+    def rdma_links(self) -> list[tuple[str, str, str]]:
+        """The RDMA devices on the netdev: name, state, physical state."""
+        return parsers.rdma_links(self._reading.section("rdma").require("rdma link"), self.netdev)
+
+    def rdma_section(self, name: str) -> Section:
+        """A section about the one RDMA device on the netdev."""
+        links = self.rdma_links()
+        if len(links) != 1:
+            raise UnreadableError(f"{len(links)} RDMA devices on the port")
+        return self._reading.section(f"{self._port.pci}/{name}")
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def _result(report: pytest.TestReport) -> Result:
         reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
         reason = reason.removeprefix("Skipped: ")
         if reason.startswith(UNREACHABLE):
-            return Result(host, "", "reachable", "unknown", reason)
+            return Result(host, "", "reachable", "unknown", reason.removeprefix(UNREACHABLE))
         return Result(host, port, check, "unknown", reason)
     return Result(host, port, check, "fail", _first_line(report))
 

@@ -8,6 +8,7 @@ from gpufab_cli.verify.expected import Port
 from gpufab_cli.verify.reading import UnreadableError
 
 DSCPS = 64
+ETS = ("prio_tc", "tc_tsa", "tc_bw")
 
 
 def listed(priorities: tuple[int, ...]) -> str:
@@ -38,7 +39,7 @@ def test_mtu(port: Port, seen: PortReading) -> None:
 
 def test_rdma(seen: PortReading) -> None:
     """There is one RDMA device on the port, and it is active."""
-    links = parsers.rdma_links(seen.rdma(), seen.netdev)
+    links = seen.rdma_links()
     assert len(links) == 1, f"{len(links)} RDMA devices on {seen.netdev}, not one"
     name, state, physical = links[0]
     assert (state, physical) == ("ACTIVE", "LINK_UP"), f"{name} is {state}, {physical}"
@@ -47,7 +48,7 @@ def test_rdma(seen: PortReading) -> None:
 @pytest.mark.manages("address")
 def test_gid(port: Port, seen: PortReading) -> None:
     """The port's address is there as a RoCE v2 GID, which is what queue pairs are made with."""
-    found = list(parsers.v2_gids(seen.text("gids", "GID table of")))
+    found = list(parsers.v2_gids(seen.rdma_section("gids").require("GID table")))
     assert port.address in found, f"no RoCE v2 GID {port.address}, only {', '.join(map(str, found)) or 'none'}"
 
 
@@ -81,18 +82,15 @@ def test_ets(port: Port, seen: PortReading) -> None:
     """Traffic classes, their algorithms and their shares."""
     text = seen.text("ets", "dcb ets")
     found = parsers.numbers(text, "prio-tc"), parsers.full_row(text, "tc-tsa"), parsers.numbers(text, "tc-bw")
-    for name, have, want in zip(("prio_tc", "tc_tsa", "tc_bw"), found, map(port.wanted, NAMES), strict=True):
+    for name, have, want in zip(ETS, found, map(port.wanted, ETS), strict=True):
         assert have == tuple(want), f"{name} is {' '.join(map(str, have))}, wanted {' '.join(map(str, want))}"
-
-
-NAMES = ("prio_tc", "tc_tsa", "tc_bw")
 
 
 @pytest.mark.manages("ecn")
 def test_ecn(port: Port, seen: PortReading) -> None:
     """The port answers marked packets with CNPs, and its lossless priorities slow down on them; or neither."""
     wanted = set(port.wanted("ecn"))
-    senders, reacting = (parsers.flags(seen.text(point, f"ecn/roce_{point} of")) for point in ("np", "rp"))
+    senders, reacting = (parsers.flags(seen.text(point, f"ecn/roce_{point}")) for point in ("np", "rp"))
     assert bool(senders) == bool(wanted), f"CNPs are {'sent' if senders else 'not sent'}"
     wrong = wanted - set(reacting) if wanted else set(reacting)
     assert not wrong, f"priority {listed(tuple(sorted(wrong)))} {'does not react' if wanted else 'reacts'} to CNPs"
@@ -101,7 +99,7 @@ def test_ecn(port: Port, seen: PortReading) -> None:
 @pytest.mark.manages("cnp_dscp")
 def test_cnp(port: Port, seen: PortReading) -> None:
     """CNPs carry their own DSCP and priority."""
-    found = parsers.two_numbers(seen.text("cnp", "ecn/roce_np of"))
+    found = parsers.two_numbers(seen.text("cnp", "ecn/roce_np"))
     wanted = port.wanted("cnp_dscp"), port.wanted("cnp_priority")
     assert found == wanted, f"CNPs have DSCP {found[0]} and priority {found[1]}, wanted {wanted[0]} and {wanted[1]}"
 
@@ -109,10 +107,8 @@ def test_cnp(port: Port, seen: PortReading) -> None:
 @pytest.mark.manages("traffic_class")
 def test_traffic_class(port: Port, seen: PortReading) -> None:
     """Every queue pair is forced into the lossless class; the two ECN bits do not select it."""
-    found, wanted = (
-        parsers.traffic_class(seen.text("traffic-class", "tc/1/traffic_class of")),
-        port.wanted("traffic_class"),
-    )
+    found = parsers.traffic_class(seen.rdma_section("traffic-class").require("tc/1/traffic_class"))
+    wanted = port.wanted("traffic_class")
     assert found is not None, f"no traffic class is forced, wanted {wanted}"
     assert found >> 2 == wanted >> 2, f"traffic class {found} (DSCP {found >> 2}), wanted {wanted} (DSCP {wanted >> 2})"
 
@@ -120,15 +116,10 @@ def test_traffic_class(port: Port, seen: PortReading) -> None:
 @pytest.mark.manages("rdma_cm_tos")
 def test_rdma_cm(port: Port, seen: PortReading) -> None:
     """Connections made by RDMA-CM begin in the lossless class, as RoCE v2."""
-    section, wanted = seen.section("rdma-cm"), port.wanted("rdma_cm_tos")
+    section, wanted = seen.rdma_section("rdma-cm"), port.wanted("rdma_cm_tos")
     if section.code == "unloaded":
         raise UnreadableError("rdma_cm is not loaded or configfs is not mounted")
-    assert section.code != "absent" or not seen_rdma(seen), "no defaults are set in configfs"
-    tos, mode = parsers.rdma_cm(section.require("rdma_cm of"))
+    assert section.code != "absent", "no defaults are set in configfs"
+    tos, mode = parsers.rdma_cm(section.require("rdma_cm"))
     assert tos >> 2 == wanted >> 2, f"ToS {tos} (DSCP {tos >> 2}), wanted {wanted} (DSCP {wanted >> 2})"
     assert mode == port.wanted("rdma_cm_mode"), f"mode {mode}, wanted {port.wanted('rdma_cm_mode')}"
-
-
-def seen_rdma(seen: PortReading) -> bool:
-    """Whether the port has an RDMA device whose defaults were looked for."""
-    return len(parsers.rdma_links(seen.rdma(), seen.netdev)) == 1
