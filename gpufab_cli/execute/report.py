@@ -14,6 +14,7 @@ from gpufab_cli.audit.fold import fold
 from gpufab_cli.audit.judge import HostReport, Kind, Row, place
 from gpufab_cli.audit.report import json as audit_json
 from gpufab_cli.audit.report import table as audit_table
+from gpufab_cli.audit.report.table import counted
 from gpufab_cli.execute.apply import ApplyReport, Outcome
 from gpufab_cli.module_utils.change import Impact
 from gpufab_cli.module_utils.converge import Status, StepResult
@@ -72,7 +73,8 @@ def show(report: ApplyReport, console: Console, *, diff: bool) -> None:
     if report.outcomes:
         console.print(_table(report))
     if diff:
-        audit_table.show_rows(_changed_rows(report), console)
+        title = "now → would be" if report.check else "was → is"
+        audit_table.show_rows(_changed_rows(report), console, title)
     for sentence in _sentences(report):
         console.print(Text(sentence))
     if report.check and report.rounds:
@@ -130,8 +132,9 @@ def _summary(report: ApplyReport) -> str:
     endings = [result.status.value for outcome in report.outcomes.values() for result in outcome.steps]
     counts = [f"{endings.count(ending)} {ending}" for ending in _ORDER if ending in endings]
     problems = sum(bool(outcome.problem) for outcome in report.outcomes.values())
-    counts += [f"{problems} hosts with a problem"] if problems else []
-    return f"{len(report.outcomes)} hosts in {report.rounds} rounds: {', '.join(counts) or 'no steps'}"
+    counts += [f"{counted(problems, 'host')} with a problem"] if problems else []
+    hosts, rounds = counted(len(report.outcomes), "host"), counted(report.rounds, "round")
+    return f"{hosts} in {rounds}: {', '.join(counts) or 'no steps'}"
 
 
 def _changed_rows(report: ApplyReport) -> Mapping[str, HostReport]:

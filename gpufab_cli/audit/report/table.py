@@ -15,7 +15,7 @@ from gpufab_cli.catalogue import Severity
 
 _STYLES = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _UNKNOWN = "magenta"
-_COLUMNS = ("host", "where", "what", "now → wanted", "code", "needs")
+_CHANGE = "now → wanted"
 
 
 def show(report: AuditReport, console: Console) -> None:
@@ -29,17 +29,17 @@ def show(report: AuditReport, console: Console) -> None:
     console.print(Text(summary(report), style="" if found or report.fabric else "green"))
 
 
-def show_rows(reports: Mapping[str, HostReport], console: Console) -> bool:
-    """Print the rows of hosts; whether there were any."""
+def show_rows(reports: Mapping[str, HostReport], console: Console, change: str = _CHANGE) -> bool:
+    """Print the rows of hosts, ``change`` above their values; whether there were any."""
     found = blocks(reports)
     if found:
-        console.print(_table(found))
+        console.print(_table(found, change))
     return bool(found)
 
 
-def _table(found: tuple[Block, ...]) -> Table:
+def _table(found: tuple[Block, ...], change: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in _COLUMNS:
+    for column in ("host", "where", "what", change, "code", "needs"):
         table.add_column(column, overflow="fold", no_wrap=column in ("host", "code"))
     for block in found:
         for cells in _rows(block):
@@ -75,7 +75,12 @@ def summary(report: AuditReport) -> str:
     told = ", ".join(f"{count} {word}" for count, word in counts if count)
     kinds = [(sum(row.kind is kind for h in hosts for row in h.rows), word) for kind, word in _KINDS.items()]
     things = ", ".join(f"{count} {word}" for count, word in kinds if count)
-    return f"{len(hosts)} host{'s' if len(hosts) != 1 else ''}: {told}" + (f"; values: {things}" if things else "")
+    return f"{counted(len(hosts), 'host')}: {told}" + (f"; values: {things}" if things else "")
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 host``, ``2 hosts``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 _KINDS = {
