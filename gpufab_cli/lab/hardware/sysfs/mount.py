@@ -7,9 +7,11 @@ for writing, not even by root.
 
 import errno
 import os
+import re
+import signal
 import stat
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from gpufab_cli.lab.hardware.sysfs import infiniband, net, pci, system
 from gpufab_cli.lab.hardware.sysfs.tree import Directory, Entry, File, Link, Tree
 
 _PAGE = 4096
+_SIGKILL_BIT = 1 << (signal.SIGKILL - 1)
 _LIVE = ("/class/net", "/devices/virtual/net")
 
 
@@ -153,10 +156,21 @@ class Sysfs(mfusepy.Operations):  # type: ignore[misc]
         return entry
 
 
-def _writer_lives() -> Any:
-    """A test whether the process behind the request in hand is still there."""
-    pid = mfusepy.fuse_get_context()[2]
-    return Path(f"/proc/{pid}").exists
+def _writer_lives() -> Callable[[], bool]:
+    """A test whether the thread behind the request in hand still wants it.
+
+    One that is killed stays until its write returns, with the signal pending: that is when to let it go.
+    """
+    status = Path(f"/proc/{mfusepy.fuse_get_context()[2]}/status")
+
+    def lives() -> bool:
+        try:
+            pending = re.findall(r"^(?:Sig|Shd)Pnd:\t(\w+)$", status.read_text(), re.MULTILINE)
+        except OSError:
+            return False
+        return not any(int(mask, 16) & _SIGKILL_BIT for mask in pending)
+
+    return lives
 
 
 def serve(hw: Hardware, mountpoint: Path) -> None:

@@ -1,0 +1,36 @@
+"""A lab of two nodes for all tests here; each test gives back the nodes as they were."""
+
+import pytest
+
+from gpufab_cli.lab.lab import Lab
+
+NODES = ("gpu01", "gpu02")
+
+
+@pytest.fixture(scope="session")
+def nodes(tmp_path_factory):
+    lab = Lab(tmp_path_factory.mktemp("lab") / ".lab")
+    try:
+        lab.up(NODES)
+        yield lab
+    finally:
+        lab.down()
+
+
+@pytest.fixture
+def lab(nodes):
+    yield nodes
+    for name in NODES:
+        nodes.repair(name)
+
+
+@pytest.fixture
+def sh(lab):
+    """Runs a shell line as root on the first node and gives what it printed; it must end as told."""
+
+    def run(line, rc=0, node="gpu01"):
+        done = lab.run(node, f"sudo -n sh -c '{line}'")
+        assert done.returncode == rc, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    return run

@@ -1,0 +1,107 @@
+"""What is refused is left exactly as it was; what the node depends on needs its own consent."""
+
+import json
+
+import pytest
+
+from .fabric import Fabric
+
+pytestmark = pytest.mark.lab
+
+STATE = "dcb -j pfc show dev {0}; dcb -j app show dev {0}; dcb -j ets show dev {0}; ethtool -a {0}; ethtool -S {0} | grep link_down"
+
+
+@pytest.fixture(scope="module")
+def fabric(tmp_path_factory):
+    made = Fabric(tmp_path_factory.mktemp("consent"), 1)
+    try:
+        yield made.up()
+    finally:
+        made.lab.down()
+
+
+def ports(fabric):
+    names = fabric.sh("gpu01", "ls /sys/class/infiniband/*/device/net").split()
+    return [name for name in names if name.startswith("en")]
+
+
+def state(fabric):
+    return {name: fabric.sh("gpu01", STATE.format(name)) for name in ports(fabric)}
+
+
+def hardware_writes(fabric):
+    return fabric.lab.writes("gpu01", clear=True)
+
+
+def test_without_consent_the_port_is_exactly_as_it_was_and_the_wish_is_kept(fabric):
+    before = state(fabric)
+    hardware_writes(fabric)
+    done = fabric.site(allow="")
+    assert done.returncode == 0, done.stdout
+    assert state(fabric) == before
+    assert hardware_writes(fabric) == []
+    assert json.loads(fabric.sh("gpu01", "cat /etc/gpufab/desired.d/roce.json"))["feature"] == "roce"
+
+
+def test_half_a_consent_makes_no_half_class(fabric):
+    before = state(fabric)
+    assert fabric.site(allow="traffic").returncode == 0
+    assert fabric.site(allow="link-flap").returncode == 0
+    assert state(fabric) == before
+
+
+def test_a_busy_node_is_left_alone(fabric):
+    before = state(fabric)
+    fabric.lab.break_("gpu01", "verbs-busy")
+    try:
+        assert fabric.site().returncode == 0
+        assert state(fabric) == before
+    finally:
+        fabric.lab.repair("gpu01")
+
+
+def test_the_port_that_carries_ssh_is_left_out_and_the_others_are_made(fabric):
+    fabric.lab.break_("gpu01", "ssh-over-rail", port="2")
+    try:
+        before = state(fabric)
+        assert fabric.site().returncode == 0
+        after = state(fabric)
+        assert [name for name in before if before[name] == after[name]] == [ports(fabric)[2]]
+        report = fabric.json("audit", rc=1)
+        assert {row["rail"] for host in report["hosts"] for row in host["rows"] if row.get("rail")} == {"compute/2"}
+        assert fabric.site(allow="traffic,link-flap,management-port").returncode == 0
+    finally:
+        fabric.lab.repair("gpu01")
+    fabric.cli("audit", rc=0)
+
+
+def test_a_tool_that_lies_is_a_failure_by_name_and_is_undone(fabric):
+    fabric.lab.break_("gpu01", "pfc-off", port="1")
+    fabric.lab.break_("gpu01", "tool-lies", "dcb")
+    try:
+        done = fabric.site()
+        assert done.returncode == 2
+        assert "did not stick" in done.stdout
+        assert "pfc" in done.stdout
+    finally:
+        fabric.lab.repair("gpu01")
+    assert fabric.site().returncode == 0
+    fabric.cli("audit", rc=0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_step_that_fails_in_the_middle_is_undone(fabric, count):
+    fabric.lab.break_("gpu01", "driver-reload")
+    before = state(fabric)
+    fabric.lab.break_("gpu01", "fail-at-write", str(count))
+    done = fabric.site()
+    assert done.returncode == 2
+    assert "undone" in done.stdout
+    after = state(fabric)
+    strip = [text.split("link_down")[0] for text in after.values()]
+    assert strip == [text.split("link_down")[0] for text in before.values()]
+    journal = fabric.sh("gpu01", "tail -n 1 /var/lib/gpufab/journal.jsonl")
+    assert json.loads(journal)["event"] == "undone"
+    fabric.lab.repair("gpu01")
+    assert fabric.site().returncode == 0
+    fabric.cli("audit", rc=0)
