@@ -3,8 +3,8 @@
 import pytest
 
 from gpufab_cli.verify import parsers
-from gpufab_cli.verify.conftest import PortReading
 from gpufab_cli.verify.expected import Port
+from gpufab_cli.verify.port import PortReading
 from gpufab_cli.verify.reading import UnreadableError
 
 DSCPS = 64
