@@ -53,6 +53,8 @@ class FakeHost:
         return tuple(sorted(set(self._below(path)))) or ABSENT
 
     def link(self, path):
+        if path in self.unreadable:
+            return Unknown(f"{path}: {self.unreadable[path]}")
         return self.links.get(self._resolve(path), ABSENT)
 
     def exists(self, path):

@@ -68,7 +68,7 @@ def containers(prefix: str) -> dict[str, dict[str, Any]]:
 def create(container: Container) -> None:
     """Makes a container that starts again whenever its system reboots."""
     argv = ["podman", *runtime(), "create", "--name", container.name, "--hostname", container.hostname]
-    argv += ["--systemd=always", "--restart=always", "--cap-add=NET_ADMIN,NET_RAW", f"--stop-timeout={_STOP_S}"]
+    argv += ["--systemd=always", "--restart=always", "--cap-add=NET_ADMIN,NET_RAW,SYS_PTRACE", f"--stop-timeout={_STOP_S}"]
     argv += [f"--ulimit={_limit('nofile', resource.RLIMIT_NOFILE, _OPEN_FILES)}"]
     argv += [f"--ulimit={_limit('nproc', resource.RLIMIT_NPROC, _PROCESSES)}"]
     argv += [f"--publish=127.0.0.1:{container.ssh_port}:22"]

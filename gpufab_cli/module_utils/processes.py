@@ -35,8 +35,10 @@ def open_files(host: Reader, process: Process) -> Union[FrozenSet[str], Unknown]
         return names
     if not isinstance(names, tuple):
         return frozenset()  # the process has ended meanwhile
-    links = (host.link(f"{folder}/{name}") for name in names)
-    return frozenset(link for link in links if isinstance(link, str))
+    links = [host.link(f"{folder}/{name}") for name in names]
+    unknown = next((link for link in links if isinstance(link, Unknown)), None)
+    # A file closed since is ABSENT; a process that hides its files, as sshd does from all but CAP_SYS_PTRACE, is not.
+    return unknown if unknown is not None else frozenset(link for link in links if isinstance(link, str))
 
 
 def holders(host: Reader, pattern: str) -> Union[Tuple[Process, ...], Unknown]:

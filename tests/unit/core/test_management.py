@@ -79,6 +79,9 @@ def test_what_cannot_be_told_is_unknown():
     host = node()
     host.unreadable["/proc/9/fd"] = "Permission denied"
     assert found(host) == Unknown("/proc/9/fd: Permission denied")
+    host = node(tcp=SSH)
+    host.unreadable["/proc/9/fd/3"] = "Permission denied"
+    assert found(host) == Unknown("/proc/9/fd/3: Permission denied")
     assert isinstance(found(FakeHost()), Unknown)
     host = node()
     host.answers["ip", "-j", "-6", "route", "show", "default"] = failed("no")
