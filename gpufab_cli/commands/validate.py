@@ -55,8 +55,8 @@ def summarise(spec: "FabricSpec", lock: "Lock") -> dict[str, Any]:
         ],
         "qos": [{"name": name, "classes": _classes(qos)} for name, qos in spec.qos.items()],
         "profiles": [
-            {"name": name, "ports": len(spec.rails(name)), "hosts": sum(host.profile == name for host in spec.hosts)}
-            for name in spec.profiles
+            {"name": name, "ports": len(profile.rails), "hosts": sum(host.profile == name for host in spec.hosts)}
+            for name, profile in spec.profiles.items()
         ],
         "hosts": {state: len(spec.in_state(state)) for state in ("active", "maintenance", "absent")},
         "locked": sum(host.name in lock.hosts for host in spec.in_state("active")),

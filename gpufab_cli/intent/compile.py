@@ -4,7 +4,7 @@ from typing import Any
 
 from gpufab_cli.errors import GpufabError, SpecErrors
 from gpufab_cli.intent.node import node_want
-from gpufab_cli.intent.roce import roce_want
+from gpufab_cli.intent.roce import roce_rails, roce_want
 from gpufab_cli.spec.lock import FILE_NAME, Lock
 from gpufab_cli.spec.model import FabricSpec, Host
 
@@ -44,5 +44,5 @@ def _check_locked(spec: FabricSpec, lock: Lock) -> None:
 
 
 def _host_wants(spec: FabricSpec, lock: Lock, host: Host) -> Wants:
-    managed: Wants = {"roce": roce_want(spec, lock, host)} if spec.rails(host.profile) else {}
+    managed: Wants = {"roce": roce_want(spec, lock, host)} if roce_rails(spec, host) else {}
     return {"node": node_want(managed), **managed}

@@ -13,8 +13,13 @@ def roce_want(spec: FabricSpec, lock: Lock, host: Host) -> RoceWant:
     Raises:
         GpufabError: the lock has no device for one of its rails.
     """
-    ports = tuple(_port(spec, lock, host, rail) for rail in spec.rails(host.profile))
+    ports = tuple(_port(spec, lock, host, rail) for rail in roce_rails(spec, host))
     return RoceWant(qos={name: qos_want(spec.qos[name]) for name in sorted({port.qos for port in ports})}, ports=ports)
+
+
+def roce_rails(spec: FabricSpec, host: Host) -> tuple[Rail, ...]:
+    """The ports of a host that carry RoCE; those of other networks are told nothing of it."""
+    return tuple(rail for rail in spec.rails(host) if spec.networks[rail.network].transport == "roce")
 
 
 def _port(spec: FabricSpec, lock: Lock, host: Host, rail: Rail) -> PortWant:

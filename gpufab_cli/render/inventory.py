@@ -31,15 +31,31 @@ def inventory(spec: FabricSpec, wants: Mapping[str, Wants]) -> dict[str, str]:
     hosts = spec.in_state("active", "maintenance")
     files = {"hosts.yml": _hosts(spec, hosts, wants), f"group_vars/gpufab/{FILE}": _text(_connection(spec))}
     for profile in spec.profiles:
-        members = [wants[host.name] for host in hosts if host.profile == profile and host.name in wants]
-        shared = _variables(members[0], shared=True) if members else {}
+        members = [host for host in hosts if host.profile == profile]
+        shared = _shared(spec, members, wants)
         if shared:
             files[f"group_vars/{group(profile)}/{FILE}"] = _text(shared)
-    for host in hosts:
-        own = _reached(host) | _variables(wants.get(host.name, {}), shared=False)
-        if own:
-            files[f"host_vars/{host.name}/{FILE}"] = _text(own)
+        for host in members:
+            own = _reached(host) | _own(wants.get(host.name, {}), shared)
+            if own:
+                files[f"host_vars/{host.name}/{FILE}"] = _text(own)
     return dict(sorted(files.items()))
+
+
+def _shared(spec: FabricSpec, members: Iterable[Host], wants: Mapping[str, Wants]) -> dict[str, Any]:
+    """What the profile gives its hosts: the variables of one that overrides nothing."""
+    plain = (host for host in members if host.name in wants and not spec.host_entries[host.entry].override)
+    first = next(plain, None)
+    found = _variables(wants[first.name]) if first else {}
+    return {name: value for name, value in found.items() if name not in PER_HOST}
+
+
+def _own(wants: Wants, shared: Mapping[str, Any]) -> dict[str, Any]:
+    """What a host has otherwise than its profile; what the profile says and the host is not to have is null."""
+    found = _variables(wants)
+    own = {name: value for name, value in found.items() if name not in shared or shared[name] != value}
+    told = tuple(f"{feature}_" for feature in wants)
+    return own | {name: None for name in shared if name not in found and name.startswith(told)}
 
 
 def group(profile: str) -> str:
@@ -91,10 +107,9 @@ def _reached(host: Host) -> dict[str, Any]:
     return {"ansible_host": host.address} if host.address != host.name else {}
 
 
-def _variables(wants: Wants, *, shared: bool) -> dict[str, Any]:
+def _variables(wants: Wants) -> dict[str, Any]:
     """The role variables of a host: each field of a want, under its role's prefix."""
-    fields = {f"{feature}_{name}": value for feature, want in wants.items() for name, value in encode(want).items()}
-    return {name: value for name, value in fields.items() if (name not in PER_HOST) == shared}
+    return {f"{feature}_{name}": value for feature, want in wants.items() for name, value in encode(want).items()}
 
 
 def _text(data: dict[str, Any]) -> str:

@@ -63,7 +63,7 @@ def address_faults(spec: "FabricSpec") -> Iterator[Fault]:
     told: set[str] = set()
     for host in spec.in_state("active", "maintenance"):
         subnets: dict[Any, Rail] = {}
-        for rail in spec.rails(host.profile):
+        for rail in spec.rails(host):
             if rail.network in told:
                 continue
             message = _clash(spec, host, rail, owners, subnets)

@@ -4,12 +4,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from gpufab_cli.errors import did_you_mean
 from gpufab_cli.spec import ranges
-from gpufab_cli.spec.faults import Fault
+from gpufab_cli.spec.faults import Fault, Nested
+from gpufab_cli.spec.override import overridden
 
 if TYPE_CHECKING:
-    from gpufab_cli.spec.model import FabricSpec, HostEntry, Network, Qos
+    from gpufab_cli.spec.model import FabricSpec, HostEntry, Network, Profile, Qos
 
 Loc = tuple[Any, ...]
 
@@ -88,8 +91,9 @@ def network_faults(network: "Network") -> Iterator[Fault]:
     """What a transport needs, or has no use for."""
     if network.transport == "roce" and network.qos is None:
         yield Fault(("qos",), "missing; a roce network follows a QoS profile", "qos: NAME, declared under qos")
-    if network.transport == "ethernet" and network.qos is not None:
-        yield Fault(("qos",), "an ethernet network is only declared", "transport: roce, or leave qos out")
+    if network.transport != "roce" and network.qos is not None:
+        kind = "an ethernet" if network.transport == "ethernet" else "an infiniband"
+        yield Fault(("qos",), f"{kind} network follows no QoS profile", "transport: roce, or leave qos out")
 
 
 def entry_faults(entry: "HostEntry") -> Iterator[Fault]:
@@ -108,28 +112,45 @@ def reference_faults(spec: "FabricSpec") -> Iterator[Fault]:
     for index, entry in enumerate(spec.host_entries):
         if entry.profile not in spec.profiles:
             yield _undeclared(("hosts", index, "profile"), "profile", entry.profile, spec.profiles)
-    for name in spec.profiles:
-        yield from _profile_faults(spec, name)
+    for name, profile in spec.profiles.items():
+        for fault in profile_faults(spec, profile):
+            yield Fault(("profiles", name, *fault.loc), fault.message, fault.hint)
+
+
+def override_faults(spec: "FabricSpec") -> Iterator[Fault | Nested]:
+    """Overrides that make no profile of the merged whole, or one that does not fit the fabric."""
+    for index, entry in enumerate(spec.host_entries):
+        if not entry.override:
+            continue
+        loc: Loc = ("hosts", index, "override")
+        base = spec.profiles[entry.profile]
+        try:
+            merged = overridden(base, entry.override)
+        except ValidationError as failure:
+            yield Nested(loc, type(base), failure)
+            continue
+        for fault in profile_faults(spec, merged):
+            yield Fault((*loc, *fault.loc), fault.message, fault.hint)
 
 
 def _undeclared(loc: Loc, kind: str, name: str, known: Any) -> Fault:
     return Fault(loc, f"no {kind} {name!r}", did_you_mean(name, known))
 
 
-def _profile_faults(spec: "FabricSpec", profile: str) -> Iterator[Fault]:
+def profile_faults(spec: "FabricSpec", profile: "Profile") -> Iterator[Fault]:
+    """Where a profile does not fit the fabric; paths are relative to the profile."""
     seen: set[tuple[str, int]] = set()
-    for index, ports in enumerate(spec.profiles[profile].ports):
-        loc: Loc = ("profiles", profile, "ports", index)
+    for index, ports in enumerate(profile.ports):
+        loc: Loc = ("ports", index)
         network = spec.networks.get(ports.network)
         if network is None:
             yield _undeclared((*loc, "network"), "network", ports.network, spec.networks)
             continue
-        if network.transport != "roce":
-            yield Fault((*loc, "network"), f"{ports.network} is no roce network", "gpufab manages RoCE ports only")
         for number in ports.rail:
             if number >= network.rails:
                 last = network.rails - 1
-                yield Fault((*loc, "rail"), f"{ports.network} has no rail {number}", f"its rails are 0 to {last}")
+                hint = f"its rails are 0 to {last}" if last else "rails, under networks, says how many it has: one"
+                yield Fault((*loc, "rail"), f"{ports.network} has no rail {number}", hint)
             if (ports.network, number) in seen:
                 yield Fault((*loc, "rail"), f"rail {number} of {ports.network} is given twice")
             seen.add((ports.network, number))
@@ -140,7 +161,7 @@ def host_faults(spec: "FabricSpec") -> Iterator[Fault]:
     names: Counter[str] = Counter()
     addresses: dict[str, str] = {}
     for index, entry in enumerate(spec.host_entries):
-        for host in entry.hosts():
+        for host in entry.hosts(index):
             name, address = host.name.lower(), host.address.lower()
             if names[name]:
                 yield Fault(("hosts", index, "name"), f"{host.name} is declared twice")

@@ -4,6 +4,7 @@ A host that is locked stays as it is unless it is asked for: afterwards a missin
 of the audit, never a silent renumbering of the others.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +14,9 @@ from pydantic import ValidationError
 from gpufab_cli.errors import GpufabError, SpecErrors, did_you_mean
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.devices import Devices, Nic
-from gpufab_cli.spec.faults import Faults
+from gpufab_cli.spec.faults import Fault, Faults
 from gpufab_cli.spec.lock import FILE_NAME, Lock, LockedGpu, LockedHost, LockedPort
-from gpufab_cli.spec.model import FabricSpec, Host, Rail
+from gpufab_cli.spec.model import FabricSpec, Host, Network, Rail, Transport
 
 RDMA_DRIVERS = frozenset({"bnxt_en", "ice", "ionic", "mlx5_core"})
 """Drivers of Ethernet functions that carry RDMA (drivers/infiniband/hw of the Linux kernel, and what they sit on)."""
@@ -74,7 +75,8 @@ def _clashes(failure: ValidationError) -> Iterator[GpufabError]:
     for detail in failure.errors():
         cause = detail.get("ctx", {}).get("error")
         for fault in cause.faults if isinstance(cause, Faults) else ():
-            yield GpufabError(f"{FILE_NAME}: {fault.loc[1]} {fault.loc[3]}: {fault.message}", fault.hint)
+            hint = fault.hint if isinstance(fault, Fault) else ""
+            yield GpufabError(f"{FILE_NAME}: {fault.loc[1]} {fault.loc[3]}: {fault.message}", hint)
 
 
 def lock_host(spec: FabricSpec, host: Host, devices: Devices) -> LockedHost:
@@ -84,14 +86,14 @@ def lock_host(spec: FabricSpec, host: Host, devices: Devices) -> LockedHost:
         GpufabError: not exactly as many ports fit as the profile has, or a device's identity is garbage.
     """
     rails: dict[str, list[Rail]] = {}
-    for rail in spec.rails(host.profile):
+    for rail in spec.rails(host):
         rails.setdefault(rail.network, []).append(rail)
     chosen: dict[Rail, Nic] = {}
     for network, wanted in rails.items():
         chosen |= zip(wanted, _fitting(spec, host, network, len(wanted), devices), strict=True)
     _check_disjoint(host, chosen)
     try:
-        ports = {str(rail): _port(chosen[rail]) for rail in spec.rails(host.profile)}
+        ports = {str(rail): _port(chosen[rail]) for rail in spec.rails(host)}
         return LockedHost(ports=ports, gpus=tuple(LockedGpu(pci=gpu.pci) for gpu in devices.gpus))
     except ValidationError as failure:
         detail: Any = failure.errors()[0]
@@ -99,8 +101,7 @@ def lock_host(spec: FabricSpec, host: Host, devices: Devices) -> LockedHost:
 
 
 def _fitting(spec: FabricSpec, host: Host, network: str, count: int, devices: Devices) -> list[Nic]:
-    speed = spec.networks[network].speed_gbps
-    found = sorted((nic for nic in devices.nics if _fits(nic, speed)), key=lambda nic: nic.pci)
+    found = sorted((nic for nic in devices.nics if _fits(nic, spec.networks[network])), key=lambda nic: nic.pci)
     if len(found) == count:
         return found
     listed = ", ".join(_told(nic) for nic in devices.nics if not nic.is_vf) or "no NIC at all"
@@ -108,27 +109,47 @@ def _fitting(spec: FabricSpec, host: Host, network: str, count: int, devices: De
     raise GpufabError(f"{host.name}: {len(found)} ports fit network {network}, its profile has {count}", hint)
 
 
-def _fits(nic: Nic, speed_gbps: int | None) -> bool:
-    """Whether a function can be a port of a RoCE network. A port that is down tells no speed, and may be one."""
-    if nic.is_vf or nic.driver not in RDMA_DRIVERS or _link_layer(nic) != "Ethernet":
+def _fits(nic: Nic, network: Network) -> bool:
+    """Whether a function can be a port of a network. A port that is down tells no speed, and may be one."""
+    if transport(nic) not in _CARRIED_BY[network.transport]:
         return False
-    speed = _speed(nic)
-    return speed_gbps is None or speed is None or speed == speed_gbps * 1000
+    speed = speed_mbps(nic)
+    return network.speed_gbps is None or speed is None or speed == network.speed_gbps * 1000
+
+
+_CARRIED_BY = {"roce": ("roce",), "infiniband": ("infiniband",), "ethernet": ("ethernet", "roce")}
+
+
+def transport(nic: Nic) -> Transport | None:
+    """What a function can carry: RoCE wants a driver for it; None for VFs and what is no port."""
+    if nic.is_vf:
+        return None
+    if _link_layer(nic) == "InfiniBand":
+        return "infiniband"
+    if _link_layer(nic) == "Ethernet" and nic.driver in RDMA_DRIVERS:
+        return "roce"
+    return "ethernet" if nic.netdevs else None
 
 
 def _link_layer(nic: Nic) -> str:
     return nic.rdma[0].link_layer if nic.rdma else ""
 
 
-def _speed(nic: Nic) -> int | None:
-    """Mb/s of the link; None when unknown."""
+def speed_mbps(nic: Nic) -> int | None:
+    """Mb/s of the link; None when unknown.
+
+    InfiniBand tells it as the port's rate, ``400 Gb/sec (4X NDR)``; one that is down gives its lowest, not its own.
+    """
+    if _link_layer(nic) == "InfiniBand":
+        rate = re.match(r"[0-9]+", nic.rdma[0].rate) if nic.rdma[0].state == "ACTIVE" else None
+        return int(rate[0]) * 1000 if rate else None
     if nic.netdev is None or isinstance(nic.netdev.speed_mbps, Unknown):
         return None
     return nic.netdev.speed_mbps
 
 
 def _told(nic: Nic) -> str:
-    speed = _speed(nic)
+    speed = speed_mbps(nic)
     shown = f"{speed // 1000}G" if speed is not None else "speed unknown"
     return f"{nic.pci} {nic.driver or 'no driver'} {_link_layer(nic) or 'no RDMA'} {shown}"
 
@@ -144,9 +165,11 @@ def _check_disjoint(host: Host, chosen: Mapping[Rail, Nic]) -> None:
 
 def _port(nic: Nic) -> LockedPort:
     """What identifies a port. What the device would not tell is left out, and so not compared later."""
+    infiniband = _link_layer(nic) == "InfiniBand"  # its netdev has an address of 20 bytes that changes
     return LockedPort(
         pci=nic.pci,
-        mac=(nic.netdev.mac or None) if nic.netdev else None,
+        mac=(nic.netdev.mac or None) if nic.netdev and not infiniband else None,
+        guid=(nic.rdma[0].node_guid or None) if infiniband else None,
         serial=nic.serial if isinstance(nic.serial, str) else None,
         psid=nic.psid if isinstance(nic.psid, str) else None,
     )

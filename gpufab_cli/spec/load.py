@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from gpufab_cli.errors import GpufabError, SpecErrors, did_you_mean
 from gpufab_cli.module_utils.schema import Pattern, Range
 from gpufab_cli.spec import source
-from gpufab_cli.spec.faults import Faults
+from gpufab_cli.spec.faults import Faults, Nested
 from gpufab_cli.spec.model import FabricSpec
 from gpufab_cli.spec.source import KEY, Document, Loc
 
@@ -62,19 +62,26 @@ def validate(document: Document, model: type[M]) -> M:
     raise SpecErrors([error for _, error in found])
 
 
-def _located(document: Document, model: type[BaseModel], detail: dict[str, Any]) -> Iterator[tuple[int, GpufabError]]:
+def _located(
+    document: Document, model: type[BaseModel], detail: dict[str, Any], base: Loc = ()
+) -> Iterator[tuple[int, GpufabError]]:
+    """The errors one of pydantic's stands for, each with its line; ``base`` is where the model stands in the file."""
     loc = tuple(detail["loc"])
     cause = detail.get("ctx", {}).get("error")
-    if isinstance(cause, Faults):
-        for fault in cause.faults:
-            where = (*loc, *fault.loc)
-            yield document.mark(where).line, document.error(where, fault.message, fault.hint)
+    if not isinstance(cause, Faults):
+        message, hint = _explain(document.mark((*base, *loc)).written, model, loc, detail)
+        yield document.mark((*base, *loc)).line, document.error((*base, *loc), message, hint)
         return
-    message, hint = _explain(document, model, loc, detail)
-    yield document.mark(loc).line, document.error(loc, message, hint)
+    for fault in cause.faults:
+        where = (*base, *loc, *fault.loc)
+        if isinstance(fault, Nested):
+            for inner in fault.failure.errors():
+                yield from _located(document, fault.model, dict(inner), where)
+        else:
+            yield document.mark(where).line, document.error(where, fault.message, fault.hint)
 
 
-def _explain(document: Document, model: type[BaseModel], loc: Loc, detail: dict[str, Any]) -> tuple[str, str]:
+def _explain(written: str, model: type[BaseModel], loc: Loc, detail: dict[str, Any]) -> tuple[str, str]:
     """What pydantic found, in the words of someone who edits YAML."""
     kind, value = detail["type"], detail["input"]
     context = detail.get("ctx", {})
@@ -83,7 +90,7 @@ def _explain(document: Document, model: type[BaseModel], loc: Loc, detail: dict[
     if kind in ("extra_forbidden", "invalid_key"):
         return "unknown key", did_you_mean(loc[-1], _keys(_kind_at(model, loc[:-1])[0]))
     if kind in _WANTED:
-        return _wrong_type(document.mark(loc).written, value, _WANTED[kind])
+        return _wrong_type(written, value, _WANTED[kind])
     if kind == "literal_error":
         return f"{_shown(value)} is not {context['expected']}", ""
     if kind == "value_error":

@@ -12,7 +12,7 @@ from gpufab_cli.spec.faults import Fault, raise_any
 from gpufab_cli.spec.load import load_model
 from gpufab_cli.spec.model import Host, Model, Rail
 from gpufab_cli.spec.text import OneLine, dumps
-from gpufab_cli.spec.types import GpuUuid, HostName, RailName, SerialNumber
+from gpufab_cli.spec.types import GpuUuid, Guid, HostName, RailName, SerialNumber
 
 FILE_NAME = "fabric.lock.yml"
 HEADER = """\
@@ -22,10 +22,14 @@ HEADER = """\
 
 
 class LockedPort(Model):
-    """The device that a rail's port is. What the device would not tell when it was locked is left out."""
+    """The device that a rail's port is. What the device would not tell when it was locked is left out.
+
+    Ethernet ports are told apart by ``mac``, InfiniBand ports by ``guid``: that of the RDMA device's node.
+    """
 
     pci: PciAddress
     mac: MacAddress | None = None
+    guid: Guid | None = None
     serial: SerialNumber | None = None
     psid: SerialNumber | None = None
 
@@ -59,6 +63,7 @@ class Lock(Model):
 def _faults(lock: Lock) -> Iterator[Fault]:
     """One device in two places: a copied entry, or a card that has moved."""
     macs: dict[str, str] = {}
+    guids: dict[str, str] = {}
     for name, host in lock.hosts.items():
         taken: dict[str, str] = {}
         for rail, port in host.ports.items():
@@ -66,6 +71,8 @@ def _faults(lock: Lock) -> Iterator[Fault]:
             yield from _taken((*loc, "pci"), port.pci, f"{name} {rail}", taken)
             if port.mac is not None:
                 yield from _taken((*loc, "mac"), port.mac, f"{name} {rail}", macs)
+            if port.guid is not None:
+                yield from _taken((*loc, "guid"), port.guid, f"{name} {rail}", guids)
         for index, gpu in enumerate(host.gpus):
             yield from _taken(("hosts", name, "gpus", index, "pci"), gpu.pci, f"{name} GPU {index}", taken)
 

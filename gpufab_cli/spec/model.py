@@ -13,9 +13,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from gpufab_cli.module_utils.schema import Dscp, Priority, Range
 from gpufab_cli.spec import addressing, checks, ranges
 from gpufab_cli.spec.faults import raise_any
+from gpufab_cli.spec.override import overridden
 from gpufab_cli.spec.types import AbsolutePath, AddressRange, FilePath, HostRange, LoginName, Name
 
 State = Literal["active", "maintenance", "absent"]
+Transport = Literal["roce", "infiniband", "ethernet"]
 Become = Literal["sudo", "none"]
 Percent = Annotated[int, Range(1, 100)]
 
@@ -99,7 +101,7 @@ class Addressing(Model):
 class Network(Model):
     """A network of the fabric; each of its rails is one port of a host. Only ``roce`` networks are managed."""
 
-    transport: Literal["roce", "ethernet"]
+    transport: Transport
     speed_gbps: Annotated[int, Range(1, 3200)] | None = None
     mtu: Annotated[int, Range(576, 9978)] | None = None
     rails: Annotated[int, Range(1, 64)] = 1
@@ -124,6 +126,11 @@ class Profile(Model):
 
     ports: tuple[Ports, ...] = ()
 
+    @property
+    def rails(self) -> "tuple[Rail, ...]":
+        """The ports of a host, in the order of the file."""
+        return tuple(Rail(ports.network, number) for ports in self.ports for number in ports.rail)
+
 
 class HostEntry(Model):
     """One line of ``hosts``: a host, or a range of equal ones."""
@@ -132,29 +139,34 @@ class HostEntry(Model):
     profile: Name
     address: AddressRange | None = None
     state: State = "active"
+    override: dict[str, Any] | None = None
 
     @model_validator(mode="after")
     def _expands(self) -> Self:
         raise_any(checks.entry_faults(self))
         return self
 
-    def hosts(self) -> "tuple[Host, ...]":
-        """The hosts the entry stands for."""
+    def hosts(self, entry: int) -> "tuple[Host, ...]":
+        """The hosts the entry stands for; ``entry`` is its place in the file."""
         names = ranges.expand(self.name)
         addresses = ranges.expand(self.address) if self.address is not None else names
         return tuple(
-            Host(name, address, self.profile, self.state) for name, address in zip(names, addresses, strict=True)
+            Host(name, address, self.profile, self.state, entry) for name, address in zip(names, addresses, strict=True)
         )
 
 
 @dataclass(frozen=True)
 class Host:
-    """One host of the fabric; its address is its name where the file gives none."""
+    """One host of the fabric; its address is its name where the file gives none.
+
+    What it wants is :meth:`FabricSpec.profile_of`: its ``profile`` is a name, and may be overridden for it.
+    """
 
     name: str
     address: str
     profile: str
     state: State
+    entry: int
 
 
 class Connection(Model):
@@ -184,19 +196,32 @@ class FabricSpec(Model):
     @cached_property
     def hosts(self) -> tuple[Host, ...]:
         """Every host in the order of the file, those in maintenance and absent included."""
-        return tuple(host for entry in self.host_entries for host in entry.hosts())
+        return tuple(host for index, entry in enumerate(self.host_entries) for host in entry.hosts(index))
 
     def in_state(self, *states: State) -> tuple[Host, ...]:
         """The hosts in one of the states."""
         return tuple(host for host in self.hosts if host.state in states)
 
-    def rails(self, profile: str) -> "tuple[Rail, ...]":
-        """The ports that hosts of a profile have, in the order of the file."""
-        return tuple(Rail(ports.network, number) for ports in self.profiles[profile].ports for number in ports.rail)
+    @cached_property
+    def own_profiles(self) -> tuple[Profile, ...]:
+        """The profile of each entry of :attr:`host_entries`, its overrides in it."""
+        return tuple(
+            overridden(self.profiles[entry.profile], entry.override) if entry.override else self.profiles[entry.profile]
+            for entry in self.host_entries
+        )
+
+    def profile_of(self, host: Host) -> Profile:
+        """What is wanted of a host: its profile, and what its line says otherwise."""
+        return self.own_profiles[host.entry]
+
+    def rails(self, host: Host) -> "tuple[Rail, ...]":
+        """The ports of a host, in the order of the file."""
+        return self.profile_of(host).rails
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         raise_any(checks.reference_faults(self))
+        raise_any(checks.override_faults(self))
         raise_any([*checks.host_faults(self), *addressing.address_faults(self)])
         return self
 

@@ -6,7 +6,7 @@ from gpufab_cli.errors import GpufabError, SpecErrors
 from gpufab_cli.intent.compile import FEATURES, compile_wants
 from gpufab_cli.module_utils.schema import decode, encode
 from gpufab_cli.spec.lock import Lock
-from tests.fabrics import lock, spec
+from tests.fabrics import lock, locked_port, spec
 
 
 def test_every_port_is_the_device_that_the_lock_names():
@@ -38,6 +38,47 @@ def test_a_profile_without_ports_has_no_roce():
     wants = compile_wants(spec(("    ports: [{network: compute, rail: 0-1}]", "    ports: []")), lock())
     assert list(wants["gpu01"]) == ["node"]
     assert wants["gpu01"]["node"].features == ()
+
+
+def test_ports_that_carry_no_roce_are_told_nothing_of_it():
+    fabric = spec(
+        ("  management:", "  pod: {transport: infiniband, rails: 2}\n  management:"),
+        ("rail: 0-1}]", "rail: 0-1}, {network: pod, rail: 0-1}, {network: management, rail: 0}]"),
+    )
+    assert [port.rail for port in compile_wants(fabric, lock())["gpu01"]["roce"].ports] == ["compute/0", "compute/1"]
+
+
+def test_an_infiniband_host_has_no_roce_at_all():
+    fabric = spec(
+        ("transport: roce, speed_gbps: 400, mtu: 9000, rails: 2, qos: dcqcn", "transport: infiniband, rails: 2")
+    )
+    assert list(compile_wants(fabric, lock())["gpu01"]) == ["node"]
+
+
+def test_two_networks_of_one_host_follow_their_own_qos():
+    """GPU ports on priority 5, storage ports on priority 2: both right, on one host."""
+    fabric = spec(
+        ("  management:", "  storage: {transport: roce, qos: storage}\n  management:"),
+        (
+            "profiles:",
+            """\
+  storage:
+    lossless: [{priority: 2, dscp: [16]}]
+    cnp: {priority: 3, dscp: 24}
+profiles:""",
+        ),
+        ("lossless: [{priority: 3, dscp: [26]}]", "lossless: [{priority: 5, dscp: [40]}]"),
+        ("ets: {3: 60, 0: 40}", "ets: {5: 60, 0: 40}"),
+        ("rail: 0-1}]", "rail: 0-1}, {network: storage, rail: 0}]"),
+    )
+    pinned = lock(hosts=(1, 2, 3))
+    for name, host in pinned.hosts.items():
+        host.ports["storage/0"] = locked_port(int(name[-1]), 5)
+    want = compile_wants(fabric, pinned)["gpu01"]["roce"]
+    followed = {port.rail: want.qos[port.qos] for port in want.ports}
+    assert followed["compute/0"].pfc == (5,)
+    assert followed["compute/0"].rdma_cm_tos == 40 << 2 | 2
+    assert (followed["storage/0"].pfc, followed["storage/0"].cnp_priority) == ((2,), 3)
 
 
 @pytest.mark.parametrize("state", ["maintenance", "absent"])

@@ -1,12 +1,15 @@
 """The inventory as Ansible reads it."""
 
+from dataclasses import dataclass
+
 import pytest
 import yaml
 
 from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.module_utils.schema import encode
 from gpufab_cli.render.inventory import inventory
-from tests.fabrics import lock, spec
+from gpufab_cli.spec.lock import LockedHost
+from tests.fabrics import lock, locked_port, spec
 
 CONNECTION = "{user: ops}"
 HOSTS = '{name: "gpu[01-03]", profile: box, address: "10.0.0.[11-13]"}'
@@ -109,3 +112,47 @@ def test_names_that_yaml_1_1_takes_for_something_else_stay_names():
 def test_the_same_fabric_gives_the_same_bytes():
     assert files() == files()
     assert list(files()) == sorted(files())
+
+
+def overridden(override):
+    return (HOSTS, f"{HOSTS}\n  - {{name: odd, profile: box, override: {override}}}")
+
+
+def odd_lock(rails=(1,)):
+    found = lock()
+    return found.model_copy(
+        update={"hosts": found.hosts | {"odd": LockedHost(ports={f"compute/{n}": locked_port(9, n) for n in rails})}}
+    )
+
+
+def test_an_override_is_the_hosts_own_and_leaves_the_profile_alone():
+    fabric = spec(overridden("{ports: [{network: compute, rail: 1}]}"))
+    found = {p: yaml.safe_load(text) for p, text in inventory(fabric, compile_wants(fabric, odd_lock())).items()}
+    assert [port["rail"] for port in found["host_vars/odd/gpufab.yml"]["roce_ports"]] == ["compute/1"]
+    assert "roce_qos" not in found["host_vars/odd/gpufab.yml"]
+    assert found["group_vars/profile_box/gpufab.yml"] == read()["group_vars/profile_box/gpufab.yml"]
+
+
+def test_a_host_that_overrides_is_not_the_model_of_its_profile():
+    first = (HOSTS, f"{{name: odd, profile: box, override: {{ports: null}}}}\n  - {HOSTS}")
+    fabric = spec(first)
+    found = {p: yaml.safe_load(text) for p, text in inventory(fabric, compile_wants(fabric, odd_lock())).items()}
+    assert found["group_vars/profile_box/gpufab.yml"]["node_features"] == ["roce"]
+    assert found["host_vars/odd/gpufab.yml"] == {"node_features": []}
+    assert "odd" not in found["hosts.yml"]["roce"]["hosts"]
+
+
+def test_what_an_override_takes_away_is_null_for_its_host():
+    fabric = spec(overridden("{ports: [{network: compute, rail: 1}]}"))
+    wants = compile_wants(fabric, odd_lock())
+    wants["gpu01"]["roce"] = SimpleWant(qos={}, extra=1)
+    wants["odd"]["roce"] = SimpleWant(qos={})
+    found = inventory(fabric, wants)
+    assert yaml.safe_load(found["group_vars/profile_box/gpufab.yml"])["roce_extra"] == 1
+    assert yaml.safe_load(found["host_vars/odd/gpufab.yml"]) == {"roce_extra": None}
+
+
+@dataclass(frozen=True)
+class SimpleWant:
+    qos: dict[str, str]
+    extra: int | None = None

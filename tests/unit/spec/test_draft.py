@@ -122,3 +122,48 @@ def test_a_device_that_fits_two_networks_is_not_guessed():
     )
     with pytest.raises(GpufabError, match=r"0000:18:00\.0 fits both compute/0 and storage/0"):
         lock_host(fabric, fabric.hosts[0], Devices((nic(0), nic(1))))
+
+
+def ib(number, state="ACTIVE", rate="400 Gb/sec (4X NDR)"):
+    guid = f"a088:c203:0000:000{number}"
+    netdev = Netdev(f"ib{number}", "00:00:10:29:fe:80", 4092, "up", Unknown("none"), (), ())
+    return nic(number, netdevs=(netdev,), rdma=(RdmaDevice(f"ibp{number}", guid, "InfiniBand", state, rate),))
+
+
+INFINIBAND = ("transport: roce, speed_gbps: 400, mtu: 9000, rails: 2, qos: dcqcn", "transport: infiniband, rails: 2")
+
+
+def test_infiniband_ports_are_pinned_by_guid():
+    fabric = spec(INFINIBAND)
+    found = lock_host(fabric, fabric.hosts[0], Devices((ib(1), nic(3), ib(0))))
+    assert [(port.pci, port.guid, port.mac) for port in found.ports.values()] == [
+        ("0000:18:00.0", "a088:c203:0000:0000", None),
+        ("0000:28:00.0", "a088:c203:0000:0001", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("other", "fits"),
+    [
+        (ib(1), True),
+        (ib(1, rate="100 Gb/sec (4X EDR)"), False),
+        (ib(1, state="DOWN", rate="10 Gb/sec (4X SDR)"), True),
+        (ib(1, rate=""), True),
+    ],
+    ids=["as declared", "slower", "down", "no rate"],
+)
+def test_the_rate_of_an_infiniband_port_counts_only_while_its_link_is_up(other, fits):
+    fabric = spec((INFINIBAND[0], "transport: infiniband, speed_gbps: 400, rails: 2"))
+    if fits:
+        assert len(lock_host(fabric, fabric.hosts[0], Devices((ib(0), other))).ports) == 2
+    else:
+        with pytest.raises(GpufabError, match="1 ports fit network compute"):
+            lock_host(fabric, fabric.hosts[0], Devices((ib(0), other)))
+
+
+def test_a_port_without_rdma_is_one_of_an_ethernet_network():
+    fabric = spec(("rail: 0-1}", "rail: 0-1}, {network: management, rail: 0}"))
+    plain = nic(5, speed=10_000, driver="ixgbe", rdma=())
+    found = lock_host(fabric, fabric.hosts[0], Devices((plain, nic(0), nic(1))))
+    assert found.ports["management/0"].pci == plain.pci
+    assert found.ports["management/0"].mac == plain.netdevs[0].mac
