@@ -112,7 +112,7 @@ class Node:
     def ensure_container(self, image: str, known: dict[str, Any] | None) -> None:
         """Makes and starts the container; one of another image is replaced, one whose hardware died is power-cycled."""
         if self.power_hardware() and known:
-            podman.stop(self.container)
+            podman.stop(self.container, seconds=1)  # without /sys its system cannot end in good order
         files.node_keys(self.state / "ssh", self.state.parent.parent / "id_ed25519")
         if known and podman.image_id(image) != known["ImageID"]:
             podman.remove(self.container)

@@ -68,7 +68,7 @@ def containers(prefix: str) -> dict[str, dict[str, Any]]:
 def create(container: Container) -> None:
     """Makes a container that starts again whenever its system reboots."""
     argv = ["podman", *runtime(), "create", "--name", container.name, "--hostname", container.hostname]
-    argv += ["--systemd=always", "--restart=always", "--cap-add=NET_ADMIN,NET_RAW,SYS_PTRACE", f"--stop-timeout={_STOP_S}"]
+    argv += ["--systemd=always", "--restart=always", "--cap-add=NET_ADMIN,NET_RAW,SYS_PTRACE"]
     argv += [f"--ulimit={_limit('nofile', resource.RLIMIT_NOFILE, _OPEN_FILES)}"]
     argv += [f"--ulimit={_limit('nproc', resource.RLIMIT_NPROC, _PROCESSES)}"]
     argv += [f"--publish=127.0.0.1:{container.ssh_port}:22"]
@@ -87,9 +87,9 @@ def start(name: str) -> None:
     run(["podman", *runtime(), "start", name])
 
 
-def stop(name: str) -> None:
-    """Stops a container, whose restart policy then rests."""
-    run(["podman", "stop", name], timeout=_STOP_S + 60)
+def stop(name: str, seconds: int = _STOP_S) -> None:
+    """Stops a container, whose restart policy then rests; kills it after some seconds."""
+    run(["podman", "stop", "--time", str(seconds), name], timeout=seconds + 60)
 
 
 def remove(name: str) -> None:

@@ -29,7 +29,7 @@ def sh(lab):
     """Runs a shell line as root on the first node and gives what it printed; it must end as told."""
 
     def run(line, rc=0, node="gpu01"):
-        done = lab.run(node, f"sudo -n sh -c '{line}'")
+        done = lab.run(node, f"sudo -n bash -c '{line}'")
         assert done.returncode == rc, done.stdout + done.stderr
         return done.stdout + done.stderr
 
