@@ -62,10 +62,7 @@ class Sysfs(mfusepy.Operations):  # type: ignore[misc]
         return self._tree
 
     def _entry(self, path: str) -> Entry:
-        entry = self._fresh(live=False).entries.get(path)
-        if entry is None or path.startswith(_LIVE[1]):
-            entry = self._fresh(live=path.startswith(_LIVE)).get(path)
-        return entry
+        return self._fresh(live=path.startswith(_LIVE)).get(path)
 
     def _file(self, path: str) -> File:
         entry = self._entry(path)

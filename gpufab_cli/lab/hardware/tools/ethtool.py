@@ -40,7 +40,7 @@ def answer(hw: Hardware, request: Request) -> Answer:
     words = [word for word in request.argv if word != "--json"]
     as_json = len(words) < len(request.argv)
     verb = _VERBS.get(words[0], "") if words else ""
-    netdev = words[1] if verb and len(words) > 1 else words[0] if words else ""
+    netdev = next((word for word in words if not word.startswith("-")), "")
     if hw.place(netdev) is None:
         return Answer(program=REAL)
     if verb == "set-pause":

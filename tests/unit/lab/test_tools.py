@@ -1,0 +1,93 @@
+"""Each tool against a transcript: a session on a machine fresh from the factory."""
+
+import pytest
+
+from gpufab_cli.lab.hardware.state import Fault
+from gpufab_cli.lab.hardware.tools import dispatch
+from gpufab_cli.lab.hardware.tools.answer import Request
+from tests.unit.lab import transcript
+from tests.unit.lab.conftest import PORT
+
+
+def call(hw, *argv, uid=0):
+    return dispatch.answer(hw, Request(argv[0], tuple(argv[1:]), uid, 1))
+
+
+@pytest.mark.parametrize("session", transcript.every(), ids=lambda session: session.name)
+def test_transcript(running, session):
+    for exchange in session.exchanges:
+        said = call(running, *exchange.argv, uid=exchange.uid)
+        assert (said.stdout, said.stderr, said.rc, said.program) == (
+            exchange.stdout,
+            exchange.stderr,
+            exchange.rc,
+            "",
+        ), str(exchange)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        "dcb -V",
+        "dcb pfc help",
+        "dcb pfc show",
+        "dcb pfc show dev lo",
+        "dcb pfc show dev eth0",
+        "dcb foo show dev enp24s0np0",
+        "dcb pfc frob dev enp24s0np0",
+        "ethtool -i eth0",
+        "ethtool --version",
+        "ethtool -A enp24s0np0 rx maybe",
+        "rdma help",
+        "devlink help",
+        "ip -j link",
+    ],
+)
+def test_what_needs_no_hardware_is_left_to_the_real_program(running, argv):
+    said = call(running, *argv.split())
+    assert said.program.endswith(".real")
+    assert said.stdout == said.stderr == ""
+
+
+def test_a_name_nobody_knows(running):
+    assert call(running, "mlxconfig").rc == 127
+
+
+def test_a_lying_tool_changes_nothing_and_is_logged(running):
+    running.set_fault(Fault("tool-lies", "dcb"))
+    assert call(running, "dcb", "pfc", "set", "dev", PORT, "prio-pfc", "3:on").rc == 0
+    assert not any(running.port(PORT).pfc)
+    assert running.port(PORT).link_downs == 0
+    assert "prio-pfc" in running.writes._path.read_text()
+
+
+def test_garbage_is_no_output_of_any_release(running):
+    running.set_fault(Fault("garbage-output", "rdma"))
+    said = call(running, "rdma", "-j", "link")
+    assert said.rc == 0
+    assert not said.stdout.startswith("[")
+
+
+def test_a_fault_of_one_tool_leaves_the_others_alone(running):
+    running.set_fault(Fault("garbage-output", "rdma"))
+    assert call(running, "ethtool", "-a", PORT).stdout.startswith("Pause parameters")
+
+
+def test_a_hanging_tool_ends_when_its_caller_is_gone(running):
+    running.set_fault(Fault("tool-hangs", "dcb"))
+    lives = iter([True, False])
+    said = dispatch.answer(running, Request("dcb", ("pfc", "show", "dev", PORT), 0, 1, lambda: next(lives)))
+    assert said.rc == 0
+
+
+def test_a_failing_write_is_told_as_each_tool_tells_it(running):
+    for argv, text in (
+        (("dcb", "app", "add", "dev", PORT, "dscp-prio", "26:3"), "Attribute write: Input/output error\n"),
+        (("ethtool", "-A", PORT, "rx", "off"), "netlink error: Input/output error\n"),
+        (("ip", "link", "set", PORT, "mtu", "1500"), "RTNETLINK answers: Input/output error\n"),
+    ):
+        running.set_fault(Fault("fail-at-write", "", 1))
+        said = call(running, *argv)
+        assert said.stderr == text
+        assert said.rc != 0
+    assert running.port(PORT).dscp == {}
