@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpufab_cli.audit.collect import Collected, Failure, Wants
 from gpufab_cli.audit.fabric import FabricFinding, Facts
 from gpufab_cli.audit.judge import HostReport, State, judge
+from gpufab_cli.audit.waive import NO_WAIVERS, Waivers
 from gpufab_cli.catalogue import Severity
 from gpufab_cli.errors import Exit
 
@@ -30,6 +31,7 @@ def audit(
     collected: Iterable[Collected],
     wants: Mapping[str, Wants],
     watch: Callable[[HostReport], None] = lambda _: None,
+    waivers: Waivers = NO_WAIVERS,
 ) -> AuditReport:
     """Judge hosts as they come; ``watch`` is told of each.
 
@@ -37,11 +39,12 @@ def audit(
         collected: one for each host of ``wants``, in any order.
         wants: what each host is told, by host and feature.
         watch: is given each host's report as soon as there is one.
+        waivers: what the fabric accepts.
     """
     facts = Facts()
     reports: dict[str, HostReport] = {}
     for item in collected:
-        reports[item.host] = judge(item, wants[item.host])
+        reports[item.host] = waivers.apply(judge(item, wants[item.host]))
         if not isinstance(item.result, Failure):
             facts.note(item.host, item.result)
         watch(reports[item.host])

@@ -63,6 +63,7 @@ class Row:
     Attributes:
         impact: what making its step may do; empty where there is no step.
         reason: why it is blocked, unknown or pending; a finding's evidence.
+        accepted: until when and why the fabric accepts it; "" if it does not.
     """
 
     kind: Kind
@@ -73,6 +74,7 @@ class Row:
     desired: Any = None
     impact: frozenset[Impact] = frozenset()
     reason: str = ""
+    accepted: str = ""
 
     @property
     def severity(self) -> Severity:
@@ -85,7 +87,7 @@ class Row:
         if self.kind is Kind.UNKNOWN:
             return State.UNKNOWN
         harmless = self.kind is Kind.FINDING and self.severity is Severity.INFO
-        return State.IN_SYNC if harmless else State.DRIFT
+        return State.IN_SYNC if harmless or self.accepted else State.DRIFT
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,8 @@ def _auditor(fabric: "Fabric", doors: "Doors", timeout: float, forks: int) -> "A
     from gpufab_cli.execute.report import told
 
     def look() -> "AuditReport":
-        report = audit(collect(fabric.jobs, doors.execute, seconds=timeout, forks=forks), fabric.wants)
+        collected = collect(fabric.jobs, doors.execute, seconds=timeout, forks=forks)
+        report = audit(collected, fabric.wants, waivers=fabric.waivers)
         progress(f"audit: {told(report)}")
         return report
 

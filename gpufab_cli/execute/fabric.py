@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpufab_cli.audit.waive import NO_WAIVERS, Waivers
 from gpufab_cli.execute.limit import select
 from gpufab_cli.execute.target import Target
 from gpufab_cli.intent.compile import compile_wants
@@ -28,6 +29,7 @@ class Fabric:
     targets: Mapping[str, Target]
     digest: str
     limited: bool
+    waivers: Waivers = NO_WAIVERS
 
     @property
     def jobs(self) -> dict[str, tuple[Target, Mapping[str, Any]]]:
@@ -51,6 +53,7 @@ def load_fabric(path: Path, limit: str | None) -> Fabric:
         targets={host: reached[host] for host in chosen},
         digest=_digest(path),
         limited=len(chosen) < len(wants),
+        waivers=Waivers.of(spec.accept),
     )
 
 

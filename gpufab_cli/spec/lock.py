@@ -8,9 +8,10 @@ from pydantic import Field, model_validator
 
 from gpufab_cli.errors import GpufabError
 from gpufab_cli.module_utils.schema import MacAddress, PciAddress
+from gpufab_cli.spec.base import Model
 from gpufab_cli.spec.faults import Fault, raise_any
 from gpufab_cli.spec.load import load_model
-from gpufab_cli.spec.model import Host, Model, Rail
+from gpufab_cli.spec.model import Host, Rail
 from gpufab_cli.spec.text import OneLine, dumps
 from gpufab_cli.spec.types import GpuUuid, Guid, HostName, RailName, SerialNumber
 

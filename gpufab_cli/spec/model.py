@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from gpufab_cli.module_utils.schema import Dscp, Priority, Range
 from gpufab_cli.spec import addressing, checks, ranges
+from gpufab_cli.spec.accept import Waiver, waiver_faults
+from gpufab_cli.spec.base import Model, NotEmpty
 from gpufab_cli.spec.faults import raise_any
+from gpufab_cli.spec.hooks import Hook, hook_faults
 from gpufab_cli.spec.override import overridden
 from gpufab_cli.spec.types import AbsolutePath, AddressRange, FilePath, HostRange, LoginName, Name
 
@@ -22,15 +25,6 @@ Become = Literal["sudo", "none"]
 Percent = Annotated[int, Range(1, 100)]
 
 
-def _not_empty(value: Any) -> Any:
-    if not value:
-        raise ValueError("empty, at least one is wanted")
-    return value
-
-
-NotEmpty = AfterValidator(_not_empty)
-
-
 def _rails(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return (value,)
@@ -38,12 +32,6 @@ def _rails(value: Any) -> Any:
 
 
 Rails = Annotated[tuple[Annotated[int, Range(0, 63)], ...], NotEmpty, BeforeValidator(_rails)]
-
-
-class Model(BaseModel):
-    """What all parts of a spec have in common: no unknown key, no silent conversion, no later change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class LosslessClass(Model):
@@ -78,7 +66,7 @@ class Qos(Model):
     lossless: Annotated[tuple[LosslessClass, ...], NotEmpty]
     cnp: Cnp | None = None
     other_dscp: OtherDscp = OtherDscp()
-    extra_dscp: dict[Dscp, Priority] = {}
+    extra_dscp: dict[Dscp, Priority] = Field(default_factory=dict)
     pfc: bool = True
     ecn: bool = True
     ets: dict[Priority, Percent] | None = None
@@ -188,10 +176,13 @@ class FabricSpec(Model):
 
     name: Name
     networks: Annotated[dict[Name, Network], NotEmpty]
-    qos: dict[Name, Qos] = {}
+    qos: dict[Name, Qos] = Field(default_factory=dict)
     profiles: Annotated[dict[Name, Profile], NotEmpty]
     host_entries: Annotated[tuple[HostEntry, ...], NotEmpty, Field(alias="hosts")]
     connection: Connection = Connection()
+    accept: tuple[Waiver, ...] = ()
+    drain: Hook | None = None
+    resume: Hook | None = None
 
     @cached_property
     def hosts(self) -> tuple[Host, ...]:
@@ -222,7 +213,14 @@ class FabricSpec(Model):
     def _agrees(self) -> Self:
         raise_any(checks.reference_faults(self))
         raise_any(checks.override_faults(self))
-        raise_any([*checks.host_faults(self), *addressing.address_faults(self)])
+        raise_any(
+            [
+                *checks.host_faults(self),
+                *addressing.address_faults(self),
+                *waiver_faults(self.accept, (host.name for host in self.hosts)),
+                *hook_faults(self),
+            ]
+        )
         return self
 
 

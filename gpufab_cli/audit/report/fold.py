@@ -23,6 +23,7 @@ class Line:
     what: str
     text: str
     needs: str
+    accepted: str
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ def lines(rows: Iterable[Row]) -> tuple[Line, ...]:
     for row in rows:
         on_device = bool(row.place.device)
         name = row.place.name if on_device else ""
-        groups.setdefault((row.kind, row.code, name, text(row), row.impact, on_device), []).append(row)
+        alike = (row.kind, row.code, name, text(row), row.impact, row.accepted, on_device)
+        groups.setdefault(alike, []).append(row)
     return tuple(_line(group) for group in groups.values())
 
 
@@ -69,7 +71,8 @@ def _line(rows: list[Row]) -> Line:
         code=first.code,
         where=fold(row.place.rail or row.place.device for row in rows if row.place.device),
         what=what or catalogue()[first.code].title,
-        text=text(first),
+        text=f"{text(first)} (accepted {first.accepted})" if first.accepted else text(first),
+        accepted=first.accepted,
         needs=",".join(sorted(impact.value for impact in first.impact)) if first.kind is Kind.DRIFT else "",
     )
 

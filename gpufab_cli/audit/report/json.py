@@ -3,7 +3,8 @@
 ``hosts`` maps each host to its ``state`` (in-sync, drift or unknown), to ``failure`` when there is no snapshot
 of it, to ``features`` (what is left to do: none, findings or some) and to ``rows``. A row's ``kind`` is
 drift, blocked, pending, finding or unknown; ``current`` and ``desired`` are as the node core writes them:
-``{"unknown": reason}`` and ``{"absent": true}`` are no values. Fields without content are left out.
+``{"unknown": reason}`` and ``{"absent": true}`` are no values. ``accepted`` says until when and why the fabric
+accepts a row, which then leaves its host in sync. Fields without content are left out.
 """
 
 from typing import Any
@@ -47,6 +48,7 @@ def row_data(row: Row) -> dict[str, Any]:
         "name": row.place.name,
         "impact": encode(row.impact),
         "reason": row.reason,
+        "accepted": row.accepted,
     }
     values = {} if row.kind is Kind.FINDING else {"current": encode(row.current), "desired": encode(row.desired)}
     return _filled(facts) | values

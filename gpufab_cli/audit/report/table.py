@@ -61,7 +61,7 @@ def _rows(block: Block) -> Iterator[tuple[Text, ...]]:
 
 
 def _cells(line: Line) -> tuple[Text, ...]:
-    style = _UNKNOWN if line.kind is Kind.UNKNOWN else _STYLES[line.severity]
+    style = _UNKNOWN if line.kind is Kind.UNKNOWN else "dim" if line.accepted else _STYLES[line.severity]
     return Text(line.where), Text(line.what), Text(line.text), Text(line.code, style=style), Text(line.needs)
 
 
@@ -73,7 +73,9 @@ def summary(report: AuditReport) -> str:
     failures = dict.fromkeys(h.failure.kind.value for h in hosts if h.failure is not None)
     counts += [(sum(h.failure is not None and h.failure.kind == kind for h in hosts), kind) for kind in failures]
     told = ", ".join(f"{count} {word}" for count, word in counts if count)
-    kinds = [(sum(row.kind is kind for h in hosts for row in h.rows), word) for kind, word in _KINDS.items()]
+    rows = [row for host in hosts for row in host.rows]
+    kinds = [(sum(row.kind is kind and not row.accepted for row in rows), word) for kind, word in _KINDS.items()]
+    kinds.append((sum(bool(row.accepted) for row in rows), "accepted"))
     things = ", ".join(f"{count} {word}" for count, word in kinds if count)
     return f"{counted(len(hosts), 'host')}: {told}" + (f"; values: {things}" if things else "")
 
