@@ -13,8 +13,9 @@ import subprocess
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, Union
 
+from . import nvml
 from .change import ABSENT, Absent, Unknown
 from .queries import allowed
 
@@ -93,6 +94,13 @@ class Reader:
         except OSError as error:
             return ABSENT if error.errno == errno.EINVAL else _unreadable(path, error)
 
+    def inode(self, path: str) -> Union[int, Absent, Unknown]:
+        """The inode number of a file or link itself. In sysfs it is never used again while the system runs."""
+        try:
+            return os.lstat(self._path(path)).st_ino
+        except OSError as error:
+            return _unreadable(path, error)
+
     def exists(self, path: str) -> bool:
         """Whether there is something at the path."""
         return os.path.lexists(self._path(path))
@@ -103,6 +111,10 @@ class Reader:
             return os.stat(self._path(path)).st_size
         except OSError as error:
             return _unreadable(path, error)
+
+    def installed(self, program: str) -> bool:
+        """Whether a program is there to be run."""
+        return _find(program, self._root) is not None
 
     def query(self, *argv: str) -> Union[Output, Unknown]:
         """What a command that only looks prints; Unknown when it is missing, hangs or cannot be started.
@@ -117,6 +129,14 @@ class Reader:
         except HostError as error:
             return Unknown(str(error))
 
+    def has_nvml(self) -> bool:
+        """Whether the node has NVML."""
+        return nvml.library() is not None
+
+    def nvml(self, question: Callable[[nvml.Getters], Any]) -> Any:
+        """What NVML says, as JSON data; ABSENT where the node has no NVML, Unknown when it fails or hangs."""
+        return nvml.ask(nvml.Getters, question, QUERY_SECONDS)
+
     def uid(self) -> int:
         """The user the program runs as; 0 is root."""
         return os.geteuid()
@@ -129,12 +149,18 @@ class Reader:
 class Host(Reader):
     """A node that may be changed. Every method raises :class:`HostError` with what failed."""
 
-    def run(self, *argv: str) -> Output:
-        """Run a command that changes the node; a non-zero exit is an error."""
-        output = _run(argv, RUN_SECONDS)
+    def run(self, *argv: str, seconds: float = RUN_SECONDS) -> Output:
+        """Run a command that changes the node; a non-zero exit is an error, and so is no end within ``seconds``."""
+        output = _run(argv, seconds)
         if output.rc != 0:
             raise HostError(f"{' '.join(argv)}: {output.error}")
         return output
+
+    def set_nvml(self, order: Callable[[nvml.Setters], Any]) -> None:
+        """Have NVML set something."""
+        answer = nvml.ask(nvml.Setters, order, RUN_SECONDS)
+        if isinstance(answer, (Absent, Unknown)):
+            raise HostError(answer.reason if isinstance(answer, Unknown) else f"there is no {nvml.LIBRARY}")
 
     def set(self, path: str, value: str) -> None:
         """Write a value into an existing attribute of sysfs or configfs, as ``echo value > path`` would."""
@@ -308,6 +334,6 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-def _find(program: str) -> Optional[str]:
-    candidates: List[str] = [f"{folder}/{program}" for folder in SEARCH_PATH.split(":")]
+def _find(program: str, root: str = "") -> Optional[str]:
+    candidates: List[str] = [f"{root}{folder}/{program}" for folder in SEARCH_PATH.split(":")]
     return next((path for path in candidates if os.access(path, os.X_OK)), None)

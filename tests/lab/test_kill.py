@@ -10,7 +10,7 @@ from .fabric import ALLOW, BIN, Fabric
 
 pytestmark = pytest.mark.lab
 
-KILL = "pkill -9 -f 'python3.*(AnsiballZ|ansible)'; true"
+KILL = "pkill -9 -xf /usr/bin/python3"  # the module: Ansible pipes it into the interpreter
 RESTORE = "python3 -I /usr/local/lib/gpufab/gpufab.pyz restore late"
 
 
