@@ -13,7 +13,7 @@ import subprocess
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from . import nvml
 from .change import ABSENT, Absent, Unknown
@@ -21,7 +21,7 @@ from .queries import allowed
 
 # Where vendor and distribution tools live; the environment of sudo, cron or udev is not trusted to say.
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-QUERY_SECONDS = 15.0
+QUERY_SECONDS = 10.0
 RUN_SECONDS = 60.0
 
 Text = Union[str, Absent, Unknown]
@@ -34,6 +34,10 @@ class HostError(Exception):
 
 class ForbiddenQueryError(Exception):
     """A query outside the allow-list: a mistake in gpufab, never a state of the node."""
+
+
+class HangError(HostError):
+    """A command that did not come back in time."""
 
 
 class BusyLockError(HostError):
@@ -60,6 +64,8 @@ class Reader:
 
     def __init__(self, root: str = "/") -> None:
         self._root = root.rstrip("/")
+        # A tool that hung once is not asked again: eight ports would take eight time limits, and the audit with them.
+        self._hung: Dict[str, str] = {}
 
     def _path(self, path: str) -> str:
         return self._root + path
@@ -124,8 +130,13 @@ class Reader:
         """
         if not allowed(argv):
             raise ForbiddenQueryError(" ".join(argv))
+        if argv[0] in self._hung:
+            return Unknown(self._hung[argv[0]])
         try:
             return _run(argv, QUERY_SECONDS)
+        except HangError as error:
+            self._hung[argv[0]] = str(error)
+            return Unknown(str(error))
         except HostError as error:
             return Unknown(str(error))
 
@@ -321,7 +332,7 @@ def _run(argv: Sequence[str], seconds: float) -> Output:
         stdout, stderr = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired as error:
         _kill(process)
-        raise HostError(f"{' '.join(argv)} did not answer within {seconds:.0f} s") from error
+        raise HangError(f"{' '.join(argv)} did not answer within {seconds:.0f} s") from error
     return Output(process.returncode, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
 
 
