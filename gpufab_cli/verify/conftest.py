@@ -15,7 +15,7 @@ from gpufab_cli.errors import Exit
 from gpufab_cli.verify.expected import Node, Port, expected
 from gpufab_cli.verify.port import PortReading
 from gpufab_cli.verify.reading import Reading, UnreachableError, UnreadableError, read_all
-from gpufab_cli.verify.results import UNREACHABLE, Results
+from gpufab_cli.verify.results import UNREACHABLE, Results, check_name
 
 NODES = pytest.StashKey[tuple[Node, ...]]()
 READINGS = pytest.StashKey[dict[str, Reading | UnreachableError]]()
@@ -50,6 +50,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("subject", ports, ids=str, indirect=True)
     else:
         metafunc.parametrize("subject", nodes, ids=str, indirect=True)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let ``-k`` know checks by the names that the results have."""
+    item.extra_keyword_matches.add(check_name(item.nodeid))
 
 
 def subject_of(item: pytest.Item) -> Node | Port | None:

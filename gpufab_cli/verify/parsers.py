@@ -9,6 +9,7 @@ from typing import Any
 from gpufab_cli.verify.reading import UnreadableError
 
 PRIORITIES = 8
+_GID = re.compile(r"\d+ ((?:[0-9a-f]{4}:){7}[0-9a-f]{4}) (.+)")
 _CLASS = re.compile(r"Global tclass=(\d+)")
 
 
@@ -85,6 +86,8 @@ def link(text: str) -> tuple[str, int, str]:
 
 def rdma_links(text: str, netdev: str) -> list[tuple[str, str, str]]:
     """(device, state, physical state) of each port 1 on a netdev, of ``rdma link show``."""
+    if not all(line.startswith("link ") for line in text.splitlines() if line.strip()):
+        raise _odd("rdma link")
     pattern = re.compile(
         rf"^link (\S+)/1 .*?state (\S+) physical_state (\S+) .*?netdev {re.escape(netdev)}\s*$", re.MULTILINE
     )
@@ -132,9 +135,11 @@ def rdma_cm(text: str) -> tuple[int, str]:
 def v2_gids(text: str) -> Iterator[ipaddress.IPv6Address]:
     """The RoCE v2 rows of a GID table, as ``read.sh`` prints it."""
     for line in text.splitlines():
-        _, gid, kind = line.split(maxsplit=2)
-        if kind == "RoCE v2":
-            yield ipaddress.IPv6Address(gid)
+        row = _GID.fullmatch(line)
+        if not row:
+            raise _odd("GID table")
+        if row[2] == "RoCE v2":
+            yield ipaddress.IPv6Address(row[1])
 
 
 # udev(7): a rule is a line of KEY OPERATOR "VALUE" separated by commas; KEY may have an attribute in braces.

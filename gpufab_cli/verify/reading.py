@@ -86,12 +86,14 @@ def parse(text: str) -> Reading:
         UnreachableError: the last one is missing: the output was cut short.
     """
     marks = list(_SECTION.finditer(text))
-    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    starts = [mark.start() for mark in marks]
     sections = [
-        Section(mark[1], mark[2], text[mark.end() : end].strip("\n")) for mark, end in zip(marks, ends, strict=True)
+        Section(mark[1], mark[2], text[mark.end() : end].strip("\n"))
+        for mark, end in zip(marks, [*starts, len(text)][1:], strict=True)
     ]
     if not sections or sections[-1].name != END:
-        raise UnreachableError("what the node sent is cut short")
+        said = text.strip().splitlines()
+        raise UnreachableError("its answer is cut short" if sections or not said else f"it only says {said[-1]!r}")
     return Reading({section.name: section for section in sections})
 
 

@@ -49,10 +49,15 @@ def load(path: Path) -> tuple[Result, ...]:
     return tuple(Result(**data) for data in json.loads(path.read_text(encoding="utf-8")))
 
 
+def check_name(nodeid: str) -> str:
+    """The name of a check: that of its test, spelt as options are."""
+    return nodeid.rpartition("::")[2].partition("[")[0].removeprefix("test_").replace("_", "-")
+
+
 def _result(report: pytest.TestReport) -> Result:
     about = dict(report.user_properties)
     host, port = str(about.get("host", "")), str(about.get("port", ""))
-    check = report.nodeid.rpartition("::")[2].partition("[")[0].removeprefix("test_").replace("_", "-")
+    check = check_name(report.nodeid)
     if report.passed:
         return Result(host, port, check, "pass")
     if report.skipped:
