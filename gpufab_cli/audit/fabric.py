@@ -79,13 +79,16 @@ def _classes(port: PortSeen) -> Lossless | None:
 
 
 def lossless_disagree(facts: Mapping[str, frozenset[Lossless]]) -> Iterator[FabricFinding]:
-    """Name the hosts whose lossless class is not that of most; of equal camps the first host's counts as most."""
+    """Name the hosts whose lossless class is not that of most.
+
+    Of equal camps one whose own ports agree counts as most, then one that has a lossless class at all.
+    """
     camps: dict[frozenset[Lossless], list[str]] = {}
     for host in sorted(facts):
         camps.setdefault(facts[host], []).append(host)
     if len(camps) < 2:  # noqa: PLR2004
         return
-    ranked = sorted(camps.items(), key=lambda camp: -len(camp[1]))
+    ranked = sorted(camps.items(), key=lambda camp: (-len(camp[1]), len(camp[0]), camp[0] == {()}))
     outliers = tuple(host for _, hosts in ranked[1:] for host in hosts)
     words = "; ".join(f"{fold(hosts)}: {_words(classes)}" for classes, hosts in ranked)
     yield FabricFinding("fabric.lossless-disagree", outliers, words)

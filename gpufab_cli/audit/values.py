@@ -38,7 +38,7 @@ def difference(name: str, current: Any, desired: Any) -> str:
         return special(current, desired)
     if name not in LABELS and current is ABSENT:
         return "missing"
-    if _is_digest(desired):
+    if is_digest(desired):
         return "differs"
     return f"{value(name, current)} → {value(name, desired)}"
 
@@ -63,7 +63,8 @@ def numbers(items: Iterable[int]) -> str:
     return fold(map(str, sorted(items))).strip("[]") or "none"
 
 
-def _is_digest(item: Any) -> bool:
+def is_digest(item: Any) -> bool:
+    """Whether a value is a file's digest, which tells an operator nothing."""
     return isinstance(item, str) and item.startswith("sha256:")
 
 

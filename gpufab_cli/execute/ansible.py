@@ -68,6 +68,10 @@ class Said:
     unreachable: bool = False
 
 
+_FAILED = ("runner_on_failed", "runner_on_unreachable")
+_BY_HAND = f"ansible-playbook -i {{}} {PLAYBOOK} --check shows all of what Ansible says"
+_PREFIXES = ("Task failed: ", "Module failed: ")  # what ansible-core puts before a module's own words
+
 Listener = Callable[[Said], None]
 
 
@@ -87,6 +91,7 @@ class _Run:
     folder: Path
     listen: Listener
     said: list[Said] = field(default_factory=list)
+    failed_on_hosts: bool = False
 
     def run(self, play: Play) -> tuple[Said, ...]:
         import ansible_runner
@@ -106,8 +111,8 @@ class _Run:
         )
         if result.status == "canceled":
             raise KeyboardInterrupt
-        if result.rc != 0 and not any(said.problem for said in self.said):
-            raise GpufabError(f"ansible-playbook: {_error(result.stdout.read())}", "gpufab -v apply prints all of it")
+        if result.rc != 0 and not self.failed_on_hosts:
+            raise GpufabError(f"ansible-playbook: {_error(result.stdout.read())}", _BY_HAND.format(play.inventory))
         return tuple(self.said)
 
     def _file(self, name: str, text: str) -> Path:
@@ -135,6 +140,7 @@ class _Run:
     def _hear(self, event: Mapping[str, Any]) -> bool:
         """Take what is of interest; False: the event is not kept on disk."""
         said = heard(event)
+        self.failed_on_hosts = self.failed_on_hosts or event.get("event") in _FAILED
         if said is not None:
             self.said.append(said)
             self.listen(said)
@@ -149,7 +155,7 @@ def _inventory(play: Play) -> str:
 def heard(event: Mapping[str, Any]) -> Said | None:
     """What an event of ansible-runner says; None when it is nothing of interest."""
     kind, data = event.get("event"), event.get("event_data") or {}
-    if kind not in ("runner_on_ok", "runner_on_failed", "runner_on_unreachable"):
+    if kind not in ("runner_on_ok", *_FAILED):
         return None
     host, result = str(data.get("host")), data.get("res") or {}
     feature = str(data.get("task_action", "")).removeprefix(f"{COLLECTION}.")
@@ -176,7 +182,10 @@ def _step(data: Mapping[str, Any]) -> StepResult:
 
 
 def _one_line(text: object) -> str:
-    return " ".join(str(text or "").split())
+    words = " ".join(str(text or "").split())
+    for prefix in _PREFIXES:
+        words = words.removeprefix(prefix)
+    return words
 
 
 def _error(output: str) -> str:

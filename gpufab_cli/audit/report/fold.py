@@ -1,11 +1,11 @@
 """What is the same on many ports and many hosts, said once."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from gpufab_cli.audit.fold import fold
 from gpufab_cli.audit.judge import HostReport, Kind, Row
-from gpufab_cli.audit.values import difference, label, value
+from gpufab_cli.audit.values import difference, is_digest, label, value
 from gpufab_cli.catalogue import Severity, catalogue
 
 NAMES = 2
@@ -50,15 +50,25 @@ def blocks(reports: Mapping[str, HostReport]) -> tuple[Block, ...]:
     return tuple(Block(tuple(r.host for r in group), group[0], lines(group[0].rows)) for group in groups.values())
 
 
-def lines(rows: Iterable[Row]) -> tuple[Line, ...]:
-    """The lines of one host."""
+def lines(rows: Sequence[Row]) -> tuple[Line, ...]:
+    """The lines of one host; what blocks steps is said once, after their values."""
     groups: dict[object, list[Row]] = {}
     for row in rows:
         on_device = bool(row.place.device)
         name = row.place.name if on_device else ""
         alike = (row.kind, row.code, name, text(row), row.impact, row.accepted, on_device)
         groups.setdefault(alike, []).append(row)
-    return tuple(_line(group) for group in groups.values())
+    return (*(_line(group) for group in groups.values()), *_obstacles(rows))
+
+
+def _obstacles(rows: Iterable[Row]) -> Iterator[Line]:
+    """A line for each reason that blocks steps."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.kind is Kind.BLOCKED:
+            groups.setdefault(row.reason, []).append(row)
+    for reason, blocked in groups.items():
+        yield replace(_line(blocked), code="", what="blocked", text=reason, needs="")
 
 
 def _line(rows: list[Row]) -> Line:
@@ -73,8 +83,14 @@ def _line(rows: list[Row]) -> Line:
         what=what or catalogue()[first.code].title,
         text=f"{text(first)} (accepted {first.accepted})" if first.accepted else text(first),
         accepted=first.accepted,
-        needs=",".join(sorted(impact.value for impact in first.impact)) if first.kind is Kind.DRIFT else "",
+        needs=_needs(first),
     )
+
+
+def _needs(row: Row) -> str:
+    if row.kind is Kind.BLOCKED:
+        return "blocked"
+    return ",".join(sorted(impact.value for impact in row.impact)) if row.kind is Kind.DRIFT else ""
 
 
 def text(row: Row) -> str:
@@ -83,7 +99,7 @@ def text(row: Row) -> str:
     if row.kind is Kind.FINDING:
         return row.reason
     if row.kind is Kind.UNKNOWN:
-        wanted = "" if row.desired is None else f"; wanted {value(name, row.desired)}"
+        wanted = "" if row.desired is None or is_digest(row.desired) else f"; wanted {value(name, row.desired)}"
         return f"unknown: {row.reason}{wanted}"
     shown = difference(name, row.current, row.desired)
-    return f"{shown} ({row.reason})" if row.reason else shown
+    return f"{shown} ({row.reason})" if row.kind is Kind.PENDING else shown
