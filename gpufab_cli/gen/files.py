@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from gpufab_cli.gen.fabric import fabric_page
 from gpufab_cli.gen.options import Options, consent, options
 from gpufab_cli.gen.pages import PAGES, Page
 
@@ -30,6 +31,7 @@ def files() -> dict[Path, str]:
         found[Path("gpufab_cli/modules") / f"{page.feature}.yml"] = _module(page)
         found[role / "meta" / "argument_specs.yml"] = _argument_specs(page)
         found[role / "README.md"] = _readme(page)
+    found[Path("docs/fabric.md")] = fabric_page()
     return found
 
 

@@ -71,6 +71,9 @@ class Doc:
 
     text: str
 
+    def __get_pydantic_json_schema__(self, source: Any, handler: Callable[[Any], Dict[str, Any]]) -> Dict[str, Any]:
+        return {**handler(source), "description": self.text}
+
 
 _CONSTRAINTS = (Range, Pattern, Length)
 
@@ -78,6 +81,9 @@ PciAddress = Annotated[
     str, Pattern(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", "a PCI address such as 0000:18:00.0")
 ]
 MacAddress = Annotated[str, Pattern(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}", "a MAC address in lower case")]
+Guid = Annotated[
+    str, Pattern(r"[0-9a-f]{2}(?::[0-9a-f]{2}){7}", "a GUID of eight bytes, colons between, in lower case")
+]
 Priority = Annotated[int, Range(0, 7)]
 Dscp = Annotated[int, Range(0, 63)]
 TrafficClass = Annotated[int, Range(0, 255)]

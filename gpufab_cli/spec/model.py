@@ -31,47 +31,66 @@ def _rails(value: Any) -> Any:
     return ranges.numbers(value) if isinstance(value, str) else value
 
 
-Rails = Annotated[tuple[Annotated[int, Range(0, 63)], ...], NotEmpty, BeforeValidator(_rails)]
+Rails = Annotated[
+    tuple[Annotated[int, Range(0, 63)], ...],
+    NotEmpty,
+    BeforeValidator(_rails, json_schema_input_type=int | str | tuple[int, ...]),
+]
 
 
 class LosslessClass(Model):
     """Traffic that must not be dropped: the DSCPs that mark it and the priority that PFC protects."""
 
     priority: Priority
+    """The 802.1p priority that PFC pauses instead of dropping."""
     dscp: Annotated[tuple[Dscp, ...], NotEmpty]
+    """The DSCPs that lead to it."""
 
 
 class Cnp(Model):
     """How congestion notification packets are marked."""
 
     priority: Priority
+    """A priority of their own: CNPs must pass where data is paused."""
     dscp: Dscp
+    """The DSCP that marks them."""
 
 
 class OtherDscp(Model):
     """Where every DSCP goes that no class names."""
 
     priority: Priority = 0
+    """The priority of best effort."""
 
 
 class RdmaCm(Model):
     """Defaults of connections made through RDMA-CM; their ToS follows from the first lossless class."""
 
     mode: Literal["RoCE v2", "IB/RoCE v1"] = "RoCE v2"
+    """The RoCE version that connections start with."""
 
 
 class Qos(Model):
     """One QoS profile. The first DSCP of the first lossless class marks traffic that asks for no class of its own."""
 
     lossless: Annotated[tuple[LosslessClass, ...], NotEmpty]
+    """The lossless classes; the first is what traffic gets that asks for none."""
     cnp: Cnp | None = None
+    """Congestion notification packets; needed where ecn is on."""
     other_dscp: OtherDscp = OtherDscp()
+    """Where every DSCP goes that nothing here names."""
     extra_dscp: dict[Dscp, Priority] = Field(default_factory=dict)
+    """Single DSCPs with a priority of their own that is neither lossless nor that of best effort, such as {46: 5}."""
     pfc: bool = True
+    """Whether PFC is on for the lossless priorities; off everywhere if false."""
     ecn: bool = True
+    """Whether ports react to congestion marks (RP) and notify of them (NP): DCQCN."""
     ets: dict[Priority, Percent] | None = None
+    """Guaranteed share of each priority in percent, 100 in all; not managed if left out."""
     traffic_class: bool = False
+    """Whether the first class's ToS is forced on every queue pair, whatever the application asks for."""
     rdma_cm: RdmaCm | None = RdmaCm()
+    """Defaults of RDMA-CM connections; null leaves them alone."""
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -83,18 +102,26 @@ class Addressing(Model):
     """The addresses of a network's ports. They are the site's own: gpufab checks them, nothing more."""
 
     ipv4: Annotated[str, AfterValidator(addressing.check_template)]
+    """A pattern such as 10.10.{rail}.{host}/24; {host} is the number in the host's name."""
     owner: Literal["none"] = "none"
+    """Who sets the addresses: none of gpufab, so the site."""
 
 
 class Network(Model):
-    """A network of the fabric; each of its rails is one port of a host. Only ``roce`` networks are managed."""
+    """A network of the fabric; each of its rails is one port of a host. QoS is set on ``roce`` networks only."""
 
     transport: Transport
+    """What it carries: roce, infiniband, or ethernet without RDMA."""
     speed_gbps: Annotated[int, Range(1, 3200)] | None = None
+    """Gb/s of each port; tells the ports of different networks apart when the lock is drafted."""
     mtu: Annotated[int, Range(576, 9978)] | None = None
+    """MTU of the netdevs in bytes. The site sets it; gpufab checks it on roce networks."""
     rails: Annotated[int, Range(1, 64)] = 1
+    """How many rails it has, numbered from 0."""
     qos: Name | None = None
+    """The QoS profile that its ports follow; roce networks have one, others none."""
     addressing: Addressing | None = None
+    """The addresses of its ports. The site sets them; gpufab checks them on roce networks."""
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -106,13 +133,16 @@ class Ports(Model):
     """Ports of a profile: which rails of which network its hosts are on."""
 
     network: Name
+    """The network."""
     rail: Rails
+    """The rails of it: 0, 0-7, "0-3,6" or [0, 1]."""
 
 
 class Profile(Model):
     """A kind of host."""
 
     ports: tuple[Ports, ...] = ()
+    """The ports of each host."""
 
     @property
     def rails(self) -> "tuple[Rail, ...]":
@@ -124,10 +154,15 @@ class HostEntry(Model):
     """One line of ``hosts``: a host, or a range of equal ones."""
 
     name: HostRange
+    """The host's name, or a range such as gpu[001-032]."""
     profile: Name
+    """The profile: what kind of host it is."""
     address: AddressRange | None = None
+    """IP address or name to connect to, or a range of as many; the host's name if left out."""
     state: State = "active"
+    """active; maintenance: reachable, but no role touches it; absent: only its name is kept."""
     override: dict[str, Any] | None = None
+    """What is otherwise than in the profile, written as there; mappings are merged, null takes a value away."""
 
     @model_validator(mode="after")
     def _expands(self) -> Self:
@@ -161,28 +196,38 @@ class Connection(Model):
     """How every host is reached, by Ansible and by the audit alike. What is not said is left to SSH's own settings."""
 
     user: LoginName | None = None
+    """The user to log in as."""
     port: Annotated[int, Range(1, 65535)] | None = None
+    """The port of the SSH server."""
     become: Become = "sudo"
+    """How root is gained: sudo (sudo -n, it never asks) or none."""
     python: AbsolutePath = "/usr/bin/python3"
+    """The Python on the nodes, 3.9 or newer."""
     ssh_config: FilePath | None = None
+    """The site's own ssh_config, relative to fabric.yml."""
 
 
 class FabricSpec(Model):
-    """A whole fabric.yml.
-
-    Attributes:
-        host_entries: ``hosts`` as written, with ranges; :attr:`hosts` has them one by one.
-    """
+    """A whole fabric.yml. Its ``hosts`` as written are ``host_entries``; :attr:`hosts` has them one by one."""
 
     name: Name
+    """The fabric's name."""
     networks: Annotated[dict[Name, Network], NotEmpty]
+    """The networks, by name."""
     qos: dict[Name, Qos] = Field(default_factory=dict)
+    """QoS profiles of RoCE networks, by name."""
     profiles: Annotated[dict[Name, Profile], NotEmpty]
+    """The kinds of hosts, by name."""
     host_entries: Annotated[tuple[HostEntry, ...], NotEmpty, Field(alias="hosts")]
+    """The hosts, one by one or in ranges."""
     connection: Connection = Connection()
+    """How every host is reached, by Ansible and by the audit alike."""
     accept: tuple[Waiver, ...] = ()
+    """Deviations that are lived with for a time; they stay visible in the audit."""
     drain: Hook | None = None
+    """The site's command that takes a host out of service. Checked, not yet run by gpufab apply."""
     resume: Hook | None = None
+    """The site's command that gives a host back. Checked, not yet run by gpufab apply."""
 
     @cached_property
     def hosts(self) -> tuple[Host, ...]:
