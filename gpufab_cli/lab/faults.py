@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import NoReturn
 
 from gpufab_cli.lab import podman
 from gpufab_cli.lab.errors import LabError
@@ -87,7 +88,7 @@ def _model(name: str, text: str, argument: str = "", on_port: bool = False) -> F
 
 def _hide_tool(strike: Strike) -> None:
     path = TOOLS[strike.argument]
-    strike.shell('mv "$1" "$1.missing"', str(path))
+    strike.shell('[ ! -e "$1" ] || mv "$1" "$1.missing"', str(path))
 
 
 def _show_tool(strike: Strike) -> None:
@@ -223,10 +224,16 @@ def strike(kind: FaultKind, strike: Strike) -> None:
 
 def mend(kind: FaultKind, strike: Strike) -> None:
     """Ends a lasting fault."""
+    if kind.mend is not None:
+        kind.mend(strike)
+    strike.node.ask("repair", name=kind.name, target=_target(kind, strike))
+
+
+def refuse_mending(kind: FaultKind, node: str) -> NoReturn:
+    """Says why there is nothing to mend."""
     if kind.mend is None:
         raise LabError(f"{kind.name} is a change of settings", hint="gpufab apply puts it right")
-    kind.mend(strike)
-    strike.node.ask("repair", name=kind.name, target=_target(kind, strike))
+    raise LabError(f"{node} has no fault {kind.name}", hint="gpufab lab status")
 
 
 def _target(kind: FaultKind, strike: Strike) -> str:

@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -29,6 +30,8 @@ _NEEDED = {
     "ssh-keygen": "openssh-client",
     "iptables": "iptables",
 }
+# Below the ports the kernel gives to outgoing connections, one of which could take a node's port while it reboots.
+_PORTS = range(20000, 32000)
 # Two CPUs boot a few nodes at a time faster than all at once.
 _AT_ONCE = 4
 
@@ -129,7 +132,7 @@ class Lab:
             known = book.nodes.get(name)
             if known is None:
                 taken = {node.ssh_port for node in book.nodes.values()}
-                book.nodes[name] = NodeRecord(name, book.free_number(), machine_type, _free_port(taken))
+                book.nodes[name] = NodeRecord(name, book.free_number(), machine_type, _free_port(self.id, taken))
             elif known.machine != machine_type:
                 raise LabError(f"{name} is a {known.machine}, not a {machine_type}", hint="gpufab lab down first")
         book.save(self.folder / "lab.json")
@@ -151,8 +154,7 @@ class Lab:
         with self._locked():
             for name in podman.containers(self._prefix):
                 podman.remove(name)
-            for node in self.nodes():
-                node.end_hardware()
+            self._each(self.nodes(), Node.end_hardware)
             railnet.delete(self._netns)
             shutil.rmtree(self._run, ignore_errors=True)
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -200,16 +202,20 @@ class Lab:
         time.sleep(NAME_CACHE_S)
 
     def repair(self, name: str, fault: str = "") -> None:
-        """Ends one lasting fault wherever it is on the node, or all of them."""
+        """Ends one lasting fault wherever it is on the node, or all of them.
+
+        Raises:
+            LabError: The fault is not in force, or is none that lasts.
+        """
         node = self.node(name)
-        for held in node.ask("status")["faults"]:
-            kind = faults.find(held["name"])
-            if fault in ("", kind.name):
-                by_port = kind.on_port and held["target"]
-                argument = held["target"] if kind.argument == "TOOL" else str(held["count"] or "")
-                faults.mend(kind, self._strike(node, argument, by_port or "0"))
-        if fault:
-            faults.find(fault)
+        held = [entry for entry in node.ask("status")["faults"] if fault in ("", entry["name"])]
+        if fault and not held:
+            faults.refuse_mending(faults.find(fault), name)
+        # Nothing can be mended on a node that is off.
+        for entry in sorted(held, key=lambda entry: entry["name"] != "node-stopped"):
+            kind = faults.find(entry["name"])
+            argument = entry["target"] if kind.argument == "TOOL" else str(entry["count"] or "")
+            faults.mend(kind, self._strike(node, argument, (kind.on_port and entry["target"]) or "0"))
         time.sleep(NAME_CACHE_S)
 
     def _strike(self, node: Node, argument: str, port: str) -> faults.Strike:
@@ -254,10 +260,19 @@ def require() -> None:
         )
 
 
-def _free_port(taken: set[int]) -> int:
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        if port not in taken:
+def _free_port(lab_id: str, taken: set[int]) -> int:
+    """A port for a node's sshd, looked for from a place that differs from lab to lab."""
+    start = int(lab_id, 16) % len(_PORTS)
+    for port in itertools.chain(_PORTS[start:], _PORTS[:start]):
+        if port not in taken and _is_free(port):
             return port
+    raise LabError(f"no free port on 127.0.0.1 in {_PORTS.start}-{_PORTS.stop - 1}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

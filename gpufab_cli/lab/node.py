@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,7 @@ class Node:
                 cwd="/",
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
-        self._wait(self.hardware_lives, _HARDWARE_START_S, f"hardware process; see {self.state / 'hardware.log'}")
+        self.wait_for(self.hardware_lives, _HARDWARE_START_S, f"hardware process; see {self.state / 'hardware.log'}")
         return True
 
     def end_hardware(self) -> None:
@@ -135,9 +136,9 @@ class Node:
         Raises:
             LabError: It takes too long.
         """
-        self._wait(lambda: bool(self.ask("status")["up"]), _BOOT_S, "boot")
-        self._wait(self._settled, _BOOT_S, "systemd")
-        self._wait(self._greets, _BOOT_S, "sshd")
+        self.wait_for(lambda: bool(self.ask("status")["up"]), _BOOT_S, "boot")
+        self.wait_for(self._settled, _BOOT_S, "systemd")
+        self.wait_for(self._greets, _BOOT_S, "sshd")
 
     def _settled(self) -> bool:
         """`degraded` is an answer: a failed unit does not make a node unusable."""
@@ -152,7 +153,12 @@ class Node:
         except OSError:
             return False
 
-    def _wait(self, done: Any, seconds: float, what: str) -> None:
+    def wait_for(self, done: Callable[[], bool], seconds: float, what: str) -> None:
+        """Waits until something holds.
+
+        Raises:
+            LabError: It does not within some seconds.
+        """
         deadline = time.monotonic() + seconds
         while not done():
             if time.monotonic() > deadline:

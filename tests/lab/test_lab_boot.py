@@ -41,7 +41,7 @@ def test_reboot_from_inside_is_a_reboot(lab, sh):
     boot_id = sh(BOOT_ID)
     lab.run("gpu01", "sudo -n systemctl reboot")
     node = lab.node("gpu01")
-    node._wait(lambda: node.ask("status")["boot_id"] != boot_id.strip(), 30, "reboot")
+    node.wait_for(lambda: node.ask("status")["boot_id"] != boot_id.strip(), 30, "reboot")
     node.wait_up()
     assert sh(BOOT_ID) != boot_id
 
@@ -58,7 +58,7 @@ def test_driver_reload_keeps_the_map_alone(lab, sh):
 def test_dead_hardware_is_made_anew_and_the_node_keeps_its_disk(lab, sh):
     sh("echo kept >/root/mark")
     os.kill(lab.node("gpu01").ask("status")["pid"], signal.SIGKILL)
-    lab.node("gpu01")._wait(lambda: not lab.node("gpu01").hardware_lives(), 10, "death")
+    lab.node("gpu01").wait_for(lambda: not lab.node("gpu01").hardware_lives(), 10, "death")
     lab.up(["gpu01", "gpu02"])
     assert sh("cat /root/mark; ls /sys/class/infiniband | wc -l") == "kept\n8\n"
 
