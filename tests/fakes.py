@@ -65,6 +65,9 @@ class FakeHost:
         content = self.read_bytes(path)
         return len(content) if isinstance(content, bytes) else content
 
+    def installed(self, program):
+        return any(argv[0] == program for argv in self.answers)
+
     def query(self, *argv):
         if not allowed(argv):
             raise ForbiddenQueryError(" ".join(argv))

@@ -8,7 +8,7 @@ sysfs-class-infiniband, sysfs-bus-pci) and ``devlink dev info``.
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, Union
 
 from .change import ABSENT, Absent, Unknown
 from .host import Reader
@@ -23,10 +23,21 @@ OptionalText = Union[str, Absent, Unknown]
 
 
 @dataclass(frozen=True)
+class Upper:
+    """An interface stacked on a port, such as a VLAN or a bond, directly or through another, with its addresses."""
+
+    name: str
+    mtu: int
+    bond: bool
+    addresses: Union[Tuple[str, ...], Unknown]
+
+
+@dataclass(frozen=True)
 class Netdev:
     """A network interface of a NIC function, with its IP addresses as ADDRESS/PREFIX.
 
-    ``carries`` says what the node itself depends on here.
+    ``mac`` is the port's own, also while a bond gives all its ports one. ``carries`` says what the node itself
+    depends on here. ``uppers`` are the interfaces stacked on it, nearest first.
     """
 
     name: str
@@ -36,6 +47,12 @@ class Netdev:
     speed_mbps: Union[int, Unknown]
     addresses: Union[Tuple[str, ...], Unknown]
     carries: Union[Tuple[str, ...], Unknown]
+    uppers: Tuple[Upper, ...] = ()
+
+    @property
+    def bond(self) -> Optional[Upper]:
+        """The bond that the interface is a port of."""
+        return next((upper for upper in self.uppers if upper.bond), None)
 
 
 @dataclass(frozen=True)
@@ -51,7 +68,10 @@ class RdmaDevice:
 
 @dataclass(frozen=True)
 class Nic:
-    """One PCI function that has a netdev or an RDMA device. ``numa_node`` is -1 when the firmware does not say."""
+    """One PCI function that has a netdev or an RDMA device. ``numa_node`` is -1 when the firmware does not say.
+
+    ``nvswitch``: it belongs to the GPU baseboard and manages its NVSwitches. It is no port of any network.
+    """
 
     pci: str
     driver: str
@@ -64,6 +84,7 @@ class Nic:
     fw_version: OptionalText
     netdevs: Tuple[Netdev, ...] = ()
     rdma: Tuple[RdmaDevice, ...] = ()
+    nvswitch: bool = False
 
     @property
     def netdev(self) -> Optional[Netdev]:
@@ -98,8 +119,22 @@ class Devices:
         return next((nic for nic in self.nics if any(dev.mac == mac for dev in nic.netdevs)), None)
 
     def nic_by_netdev(self, name: str) -> Optional[Nic]:
-        """The NIC function that a netdev belongs to."""
-        return next((nic for nic in self.nics if any(dev.name == name for dev in nic.netdevs)), None)
+        """The NIC function that a netdev belongs to; of a VLAN or bond, the first one below it."""
+        own = (nic for nic in self.nics if any(dev.name == name for dev in nic.netdevs))
+        below = (nic for nic in self.nics if any(upper.name == name for dev in nic.netdevs for upper in dev.uppers))
+        return next(own, None) or next(below, None)
+
+    def bonded_with(self, nic: Nic) -> Tuple[Nic, ...]:
+        """The other NIC functions whose ports are in the same bond."""
+        bond = nic.netdev.bond if nic.netdev is not None else None
+        if bond is None:
+            return ()
+        return tuple(
+            other
+            for other in self.nics
+            if other.pci != nic.pci
+            and any(dev.bond is not None and dev.bond.name == bond.name for dev in other.netdevs)
+        )
 
 
 def gather(host: Reader) -> Devices:
@@ -130,6 +165,7 @@ class _Uses:
 def _nic(host: Reader, pci: str, uses: _Uses, info: Union[Mapping[str, Any], Unknown]) -> Nic:
     folder = f"{PCI_DEVICES}/{pci}"
     identity = _identity(info, pci)
+    rdma = tuple(_rdma(host, name) for name in _list(host, f"{folder}/infiniband"))
     return Nic(
         pci=pci,
         driver=_driver(host, pci),
@@ -138,9 +174,16 @@ def _nic(host: Reader, pci: str, uses: _Uses, info: Union[Mapping[str, Any], Unk
         numa_node=_number(host.read(f"{folder}/numa_node"), -1),
         is_vf=host.exists(f"{folder}/physfn"),
         netdevs=tuple(_netdev(host, name, uses) for name in _list(host, f"{folder}/net")),
-        rdma=tuple(_rdma(host, name) for name in _list(host, f"{folder}/infiniband")),
+        rdma=rdma,
+        nvswitch=any(device.link_layer == "InfiniBand" for device in rdma) and _manages_nvswitch(host, folder),
         **identity,
     )
+
+
+def _manages_nvswitch(host: Reader, folder: str) -> bool:
+    """Whether the function's vital product data say so, as Fabric Manager looks for it too; only root may read them."""
+    data = host.read_bytes(f"{folder}/vpd")
+    return isinstance(data, bytes) and b"SW_MNG" in data
 
 
 def _gpu(host: Reader, pci: str) -> Gpu:
@@ -159,14 +202,29 @@ def _netdev(host: Reader, name: str, uses: _Uses) -> Netdev:
     speed = host.read(f"{folder}/speed")
     return Netdev(
         name=name,
-        mac=_text(host, f"{folder}/address").lower(),
+        mac=(_text(host, f"{folder}/bonding_slave/perm_hwaddr") or _text(host, f"{folder}/address")).lower(),
         mtu=_number(host.read(f"{folder}/mtu"), 0),
         operstate=_text(host, f"{folder}/operstate"),
         # A link that is down reads as -1 or EINVAL.
         speed_mbps=int(speed) if isinstance(speed, str) and speed.isdigit() else Unknown("link down or no speed"),
         addresses=_of(uses.addresses, name),
         carries=_of(uses.carries, name),
+        uppers=tuple(_uppers(host, name, uses)),
     )
+
+
+def _uppers(host: Reader, name: str, uses: _Uses) -> Iterator[Upper]:
+    """The interfaces above one, through ``upper_NAME`` links, each once."""
+    queue, seen = [name], {name}
+    while queue:
+        links = _list(host, f"{NET}/{queue.pop(0)}")
+        for upper in (link[len("upper_") :] for link in links if link.startswith("upper_")):
+            if upper not in seen:
+                seen.add(upper)
+                queue.append(upper)
+                folder = f"{NET}/{upper}"
+                mtu, bond = _number(host.read(f"{folder}/mtu"), 0), host.exists(f"{folder}/bonding")
+                yield Upper(upper, mtu, bond, _of(uses.addresses, upper))
 
 
 def _of(table: Union[Mapping[str, Tuple[str, ...]], Unknown], name: str) -> Union[Tuple[str, ...], Unknown]:

@@ -11,15 +11,29 @@ from typing import Sequence, Tuple
 NETDEV = r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,14}"
 IP = r"[0-9a-fA-F.:]{2,45}"
 UNIT = r"[A-Za-z0-9@_.\-]+"
+PCI = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]"
+WORDS = r"[a-z._]+(?:,[a-z._]+)*"
+CSV = "--format=csv,noheader,nounits"
 
 ALLOWED: Tuple[Tuple[str, ...], ...] = (
-    ("dcb", "-j", "(pfc|ets|app)", "show", "dev", NETDEV),
+    ("dcb", "-j", "(pfc|ets|app|buffer|dcbx)", "show", "dev", NETDEV),
+    ("mlnx_qos", "-a", "-i", NETDEV),
     ("ethtool", "-a", NETDEV),
+    ("(mlxconfig|mstconfig)", "-d", PCI, "-e", "q", "ROCE_CC_PRIO_MASK_P[1-8]"),
     ("devlink", "-j", "dev", "info"),
+    ("devlink", "-j", "dev", "eswitch", "show", f"pci/{PCI}"),
+    ("dmesg", "--notime"),
+    ("ip", "-d", "-j", "link", "show", "dev", NETDEV),
+    ("(mlxconfig|mstconfig)", "-d", PCI, "-e", "q"),
+    ("(mlxconfig|mstconfig)", "-d", PCI, "-e", "q", r"[A-Z][A-Z0-9_]*\[\d{1,3}\]"),
     ("ip", "-j", "addr", "show"),
     ("ip", "-j", "(-4|-6)", "route", "show", "default"),
     ("ip", "-j", "route", "get", IP),
     ("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader"),
+    ("nvidia-smi", f"--query-gpu={WORDS}", CSV),
+    ("nvidia-smi", "-i", PCI, f"--query-gpu={WORDS}", CSV),
+    ("nvidia-smi", "--query-supported-clocks=gpu_bus_id,memory,graphics", CSV),
+    ("systemctl", "show", "--property=Id,LoadState,ActiveState,UnitFileState,Job", UNIT, UNIT, UNIT, UNIT, UNIT),
     ("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", UNIT, UNIT),
 )
 

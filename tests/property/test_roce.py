@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from gpufab_cli.module_utils.change import ABSENT, Unknown
 from gpufab_cli.module_utils.features import SEEN_TYPES, WANT_TYPES
+from gpufab_cli.module_utils.roce.knobs import DcqcnWant
 from gpufab_cli.module_utils.roce.plan import plan
 from gpufab_cli.module_utils.roce.seen import PortSeen, RoceSeen
+from gpufab_cli.module_utils.roce.settings import CODES
 from gpufab_cli.module_utils.roce.want import QosWant
 from gpufab_cli.module_utils.schema import decode, encode
 from gpufab_cli.module_utils.snapshot import dumps, loads
@@ -25,6 +27,8 @@ unknown = st.builds(Unknown, st.sampled_from(["", "no tool", "exit 1: é"]))
 absent = st.just(ABSENT)
 
 
+numbers = st.lists(st.integers(0, 2**20), min_size=8, max_size=8).map(tuple)
+knobs = st.fixed_dictionaries({}, optional={"rpg_ai_rate": st.integers(0, 99), "rpg_time_reset": st.integers(0, 99)})
 dscp = st.lists(st.tuples(st.integers(0, 63), priority), unique=True, max_size=80).map(sorted).map(tuple)
 
 
@@ -46,14 +50,20 @@ def known_ports(draw):
         traffic_class=draw(absent | byte),
         rdma_cm_tos=draw(absent | byte),
         rdma_cm_mode=draw(absent | st.sampled_from(["RoCE v2", "IB/RoCE v1"])),
+        dcbx=draw(st.sampled_from(["host", "firmware"])),
+        cable_m=draw(st.integers(0, 999)),
+        prio_buffer=draw(eight),
+        buffer_bytes=draw(numbers),
+        dcqcn=draw(st.fixed_dictionaries(dict.fromkeys(("rpg_ai_rate", "rpg_time_reset"), st.integers(0, 99)))),
+        control=draw(st.sampled_from(["vendor", "bnxt"])),
     )
 
 
 @st.composite
 def ports(draw):
     found = draw(known_ports())
-    names = draw(st.lists(st.sampled_from(sorted(found.__dict__)), unique=True, max_size=3))
-    return replace(found, **{name: draw(unknown) for name in names if name != "traffic_class_rules"})
+    names = draw(st.lists(st.sampled_from(sorted(set(CODES) - {"dcqcn"})), unique=True, max_size=3))
+    return replace(found, **{name: draw(unknown) for name in names})
 
 
 qos = st.builds(
@@ -69,17 +79,23 @@ qos = st.builds(
     traffic_class=st.none() | byte,
     rdma_cm_tos=st.none() | byte,
     rdma_cm_mode=st.none() | st.sampled_from(["RoCE v2", "IB/RoCE v1"]),
+    cable_m=st.none() | st.integers(1, 999),
+    prio_buffer=st.none() | eight,
+    buffer_bytes=st.none() | numbers,
+    dcqcn=st.none() | knobs.map(lambda values: DcqcnWant(**values)),
 )
 
 
 def predicted(found, changes):
-    return replace(found, **{change.path[1]: change.desired for change in changes})
+    values = {change.path[1]: change.desired for change in changes}
+    dcqcn = {**found.dcqcn, **{name: values.pop(name) for name in set(values) & set(found.dcqcn)}}
+    return replace(found, **values, dcqcn=dcqcn)
 
 
 @settings(max_examples=400)
 @given(known_ports(), qos)
 def test_what_is_planned_is_all_there_is_to_plan(found, wish):
-    wanted = want(wish)
+    wanted = want(wish, takeover=("dcbx",))
     steps = plan(snapshot(found), wanted).steps
     after = predicted(found, [change for step in steps for change in step.changes])
     assert plan(snapshot(after), wanted).steps == ()
@@ -92,7 +108,7 @@ def test_every_change_is_a_change_and_unknown_never_passes(found, wish):
     assert all(change.current != change.desired for change in changes)
     managed = {"trust", "dscp_priority", "pfc"} | {name for name, value in wish.__dict__.items() if value is not None}
     changed = {change.path[1] for change in changes}
-    for name in managed & set(found.__dict__):
+    for name in managed & set(CODES) - {"dcqcn"}:
         if isinstance(getattr(found, name), Unknown):
             assert name in changed
 
@@ -102,8 +118,7 @@ def test_every_change_is_a_change_and_unknown_never_passes(found, wish):
 def test_undo_plans_back_to_the_start(found, wish):
     changes = [change for step in plan(snapshot(found), want(wish)).steps for change in step.changes]
     after = predicted(found, changes)
-    back = replace(after, **{change.path[1]: change.current for change in reversed(changes)})
-    assert back == found
+    assert predicted(after, [replace(change, desired=change.current) for change in reversed(changes)]) == found
 
 
 @settings(max_examples=300)

@@ -1,8 +1,8 @@
 """Make one port's step, setting by setting in the order of its changes.
 
-The plan orders them as the field does: pause, map (and with it trust), PFC, ETS, ECN and CNP, ToS. The same function
-undoes a step: it is given the changes turned round and in reverse order, because on mlx5 PFC and global pause
-overwrite one another (mlx5_set_port_pfc, mlx5_set_port_pause).
+The plan orders them as the field does: DCBX and pause, map (and with it trust), buffers, PFC, ETS, ECN and CNP, ToS.
+The same function undoes a step: it is given the changes turned round and in reverse order, because on mlx5 PFC and
+global pause overwrite one another (mlx5_set_port_pfc, mlx5_set_port_pause).
 """
 
 from typing import Any, Callable, Dict, Mapping, Union
@@ -10,7 +10,8 @@ from typing import Any, Callable, Dict, Mapping, Union
 from ..change import ABSENT, Absent, Change, Step
 from ..devices import NET, PCI_DEVICES
 from ..host import Host, HostError
-from . import dcb, sysfs
+from . import bnxt, probe, sysfs
+from .backend import CongestionBackend, Ets, Port
 
 LINK_SECONDS = 20
 """How long a link may take to come back after PFC has toggled it."""
@@ -29,34 +30,66 @@ def apply(step: Step, host: Host) -> None:
         HostError: at the first change that fails; those before it are made.
     """
     changes = {change.path[1]: change for change in step.changes}
-    for writer in dict.fromkeys(_WRITERS[name] for name in changes):
-        writer(host, step.device, changes)
+    port = _port(host, step.device)
+    for writer in dict.fromkeys(_WRITERS.get(name, _dcqcn) for name in changes):
+        writer(host, port, changes)
 
 
-def _only(host: Host, pci: str, kind: str) -> str:
-    names = host.names(f"{PCI_DEVICES}/{pci}/{kind}")
-    if not isinstance(names, tuple) or len(names) != 1:
-        raise HostError(f"{pci} does not have exactly one {kind} device any more")
-    return names[0]
+def _port(host: Host, pci: str) -> Port:
+    """The port as it is named now; a bonded one may have no RDMA device of its own."""
+    netdevs, rdma = (host.names(f"{PCI_DEVICES}/{pci}/{kind}") for kind in ("net", "infiniband"))
+    if not isinstance(netdevs, tuple) or len(netdevs) != 1:
+        raise HostError(f"{pci} does not have exactly one net device any more")
+    return Port(pci, netdevs[0], rdma[0] if isinstance(rdma, tuple) and len(rdma) == 1 else None)
 
 
-def _pause(host: Host, pci: str, changes: Changes) -> None:
+def _rdma(port: Port) -> str:
+    if port.rdma is None:
+        raise HostError(f"{port.pci} does not have exactly one infiniband device any more")
+    return port.rdma
+
+
+def _congestion_backend(host: Host, port: Port) -> CongestionBackend:
+    driver = host.link(f"{PCI_DEVICES}/{port.pci}/driver")
+    backend = probe.congestion_backend(host, port, driver.rpartition("/")[2] if isinstance(driver, str) else "")
+    if backend is None:
+        raise HostError(probe.NOTHING)
+    return backend
+
+
+def _owner(host: Host, port: Port, changes: Changes) -> None:
+    probe.dcb_backend(host).set_owner(host, port.netdev, changes["dcbx"].desired)
+
+
+def _pause(host: Host, port: Port, changes: Changes) -> None:
     rx, tx = ("on" if flag else "off" for flag in changes["pause"].desired)
-    host.run("ethtool", "-A", _only(host, pci, "net"), "rx", rx, "tx", tx)
+    host.run("ethtool", "-A", port.netdev, "rx", rx, "tx", tx)
 
 
-def _map(host: Host, pci: str, changes: Changes) -> None:
+def _map(host: Host, port: Port, changes: Changes) -> None:
     change = changes.get("dscp_priority")
     if change is not None:  # trust alone follows from a map that is as wanted
-        dcb.set_dscp(host, _only(host, pci, "net"), change.current, change.desired)
+        probe.dcb_backend(host).set_dscp(host, port.netdev, change.current, change.desired)
 
 
-def _pfc(host: Host, pci: str, changes: Changes) -> None:
-    netdev = _only(host, pci, "net")
-    carrier = host.read(f"{NET}/{netdev}/carrier")
-    dcb.set_pfc(host, netdev, changes["pfc"].desired)
+def _cable(host: Host, port: Port, changes: Changes) -> None:
+    probe.dcb_backend(host).set_cable(host, port.netdev, changes["cable_m"].desired)
+
+
+def _buffers(host: Host, port: Port, changes: Changes) -> None:
+    """Sizes before the map onto them: mlx5 refuses a lossless priority on a buffer without headroom."""
+    backend = probe.dcb_backend(host)
+    if "buffer_bytes" in changes:
+        backend.set_buffer_bytes(host, port.netdev, changes["buffer_bytes"].desired)
+    if "prio_buffer" in changes:
+        backend.set_prio_buffer(host, port.netdev, changes["prio_buffer"].desired)
+
+
+def _pfc(host: Host, port: Port, changes: Changes) -> None:
+    carrier = host.read(f"{NET}/{port.netdev}/carrier")
+    probe.dcb_backend(host).set_pfc(host, port.netdev, changes["pfc"].desired)
     if carrier == "1":
-        _wait_for_link(host, netdev)
+        _wait_for_link(host, port.netdev)
 
 
 def _wait_for_link(host: Host, netdev: str) -> None:
@@ -68,66 +101,72 @@ def _wait_for_link(host: Host, netdev: str) -> None:
     raise HostError(f"the link of {netdev} did not come back within {LINK_SECONDS} s")
 
 
-def _ets(host: Host, pci: str, changes: Changes) -> None:
+def _ets(host: Host, port: Port, changes: Changes) -> None:
     """The three parts of ETS go in one request; those that do not change are set to what they are."""
-    netdev = _only(host, pci, "net")
-    current = dcb.read_ets(host, netdev)
-    if not isinstance(current, tuple):
-        raise HostError(current.reason)
-    now: Dict[str, Any] = dict(zip(("prio_tc", "tc_tsa", "tc_bw"), current))
-    parts = {name: changes[name].desired if name in changes else value for name, value in now.items()}
-    dcb.set_ets(host, netdev, **parts)
+    backend = probe.dcb_backend(host)
+    now = backend.read(host, port.netdev, buffers=False)
+    parts: Dict[str, Any] = {
+        name: changes[name].desired if name in changes else getattr(now, name)
+        for name in ("prio_tc", "tc_tsa", "tc_bw")
+    }
+    for value in parts.values():
+        if not isinstance(value, tuple):
+            raise HostError(value.reason)
+    backend.set_ets(host, port.netdev, Ets(**parts))
 
 
-def _ecn_np(host: Host, pci: str, changes: Changes) -> None:
-    change = changes["ecn_np"]
-    sysfs.set_enabled(host, _only(host, pci, "net"), "roce_np", change.current, change.desired)
+def _ecn(host: Host, port: Port, changes: Changes) -> None:
+    sides = {side: (changes[side].current, changes[side].desired) for side in ("ecn_np", "ecn_rp") if side in changes}
+    _congestion_backend(host, port).set_ecn(host, port, sides)
 
 
-def _ecn_rp(host: Host, pci: str, changes: Changes) -> None:
-    change = changes["ecn_rp"]
-    sysfs.set_enabled(host, _only(host, pci, "net"), "roce_rp", change.current, change.desired)
+def _cnp(host: Host, port: Port, changes: Changes) -> None:
+    values = {name: changes[name].desired for name in ("cnp_dscp", "cnp_priority") if name in changes}
+    _congestion_backend(host, port).set_cnp(host, port, values)
 
 
-def _cnp_dscp(host: Host, pci: str, changes: Changes) -> None:
-    host.set(sysfs.ecn_path(_only(host, pci, "net"), "roce_np", "cnp_dscp"), str(changes["cnp_dscp"].desired))
+def _dcqcn(host: Host, port: Port, changes: Changes) -> None:
+    values = {name: change.desired for name, change in changes.items() if name not in _WRITERS}
+    _congestion_backend(host, port).set_dcqcn(host, port, values)
 
 
-def _cnp_priority(host: Host, pci: str, changes: Changes) -> None:
-    path = sysfs.ecn_path(_only(host, pci, "net"), "roce_np", "cnp_802p_prio")
-    host.set(path, str(changes["cnp_priority"].desired))
+def _traffic_class(host: Host, port: Port, changes: Changes) -> None:
+    value = changes["traffic_class"].desired
+    if host.exists(sysfs.traffic_class_path(_rdma(port))):
+        sysfs.set_traffic_class(host, _rdma(port), value)
+    else:
+        bnxt.set_traffic_class(host, port, value)
 
 
-def _traffic_class(host: Host, pci: str, changes: Changes) -> None:
-    sysfs.set_traffic_class(host, _only(host, pci, "infiniband"), changes["traffic_class"].desired)
-
-
-def _rdma_cm(host: Host, pci: str, changes: Changes) -> None:
-    rdma = _only(host, pci, "infiniband")
+def _rdma_cm(host: Host, port: Port, changes: Changes) -> None:
     wanted: Dict[str, Union[str, int, Absent]] = {
         file: changes[name].desired
         for name, file in (("rdma_cm_mode", "default_roce_mode"), ("rdma_cm_tos", "default_roce_tos"))
         if name in changes
     }
     for file, value in wanted.items():
-        sysfs.set_rdma_cm(host, rdma, file, RDMA_CM_DEFAULTS[file] if isinstance(value, Absent) else value)
+        sysfs.set_rdma_cm(host, _rdma(port), file, RDMA_CM_DEFAULTS[file] if isinstance(value, Absent) else value)
     if ABSENT in wanted.values():
-        host.remove_directory(f"{sysfs.RDMA_CM}/{rdma}")
+        host.remove_directory(f"{sysfs.RDMA_CM}/{_rdma(port)}")
 
 
-Writer = Callable[[Host, str, Changes], None]
+Writer = Callable[[Host, Port, Changes], None]
 _WRITERS: Dict[str, Writer] = {
+    "dcbx": _owner,
     "pause": _pause,
     "trust": _map,
     "dscp_priority": _map,
+    "cable_m": _cable,
+    "prio_buffer": _buffers,
+    "buffer_bytes": _buffers,
     "pfc": _pfc,
     "prio_tc": _ets,
     "tc_tsa": _ets,
     "tc_bw": _ets,
-    "ecn_np": _ecn_np,
-    "ecn_rp": _ecn_rp,
-    "cnp_dscp": _cnp_dscp,
-    "cnp_priority": _cnp_priority,
+    "ecn_np": _ecn,
+    "ecn_rp": _ecn,
+    "cnp_dscp": _cnp,
+    "cnp_priority": _cnp,
     "traffic_class": _traffic_class,
     "rdma_cm_tos": _rdma_cm,
     "rdma_cm_mode": _rdma_cm,

@@ -1,29 +1,60 @@
-"""The iproute2 ``dcb`` backend: PFC, DSCP map and ETS of a port, read as JSON and written by argv.
+"""The iproute2 ``dcb`` backend: PFC, DSCP map, ETS, buffers and DCBX of a port, read as JSON and written by argv.
 
-Grammar: iproute2 dcb/dcb_pfc.c, dcb_app.c, dcb_ets.c. In ``app`` each JSON tuple carries a third element ``" "``.
+Grammar: iproute2 dcb/dcb_pfc.c, dcb_app.c, dcb_ets.c, dcb_buffer.c, dcb_dcbx.c. In ``app`` each JSON tuple carries a
+third element ``" "``.
 """
 
 import json
 from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple, TypeVar, Union
 
 from ..change import Unknown
-from ..host import Host, Reader
-from .want import PRIORITIES
+from ..host import Host, HostError, Output, Reader
+from .backend import Dcb, Ets, Pairs
+from .seen import Owner
+from .want import DSCPS, PRIORITIES
 
 T = TypeVar("T")
-Pairs = Tuple[Tuple[int, int], ...]
+
+
+def read(host: Reader, netdev: str, *, buffers: bool) -> Dcb:
+    """What dcb shows of a netdev; ``buffers`` costs a command more and is Unknown where nobody asks for it."""
+    dscp, ets = read_dscp(host, netdev), read_ets(host, netdev)
+    prio_tc, tc_tsa, tc_bw = (ets, ets, ets) if isinstance(ets, Unknown) else ets
+    pfc = _query(host, "pfc", netdev)
+    sizes = _query(host, "buffer", netdev) if buffers else Unknown("not asked for")
+    return Dcb(
+        dcbx=_parse("dcbx", netdev, _query(host, "dcbx", netdev), _parse_dcbx),
+        trust=dscp if isinstance(dscp, Unknown) else "dscp" if dscp else "pcp",
+        dscp=dscp,
+        pfc=_parse("pfc", netdev, pfc, _parse_pfc),
+        prio_tc=prio_tc,
+        tc_tsa=tc_tsa,
+        tc_bw=tc_bw,
+        cable_m=_parse("pfc", netdev, pfc, lambda data: _int(data["delay"], 65535)),
+        prio_buffer=_parse("buffer", netdev, sizes, lambda data: _eight(data["prio_buffer"])),
+        buffer_bytes=_parse("buffer", netdev, sizes, lambda data: _eight(data["buffer_size"])),
+    )
+
+
+def _query(host: Reader, what: str, netdev: str) -> Union[Output, Unknown]:
+    return host.query("dcb", "-j", what, "show", "dev", netdev)
 
 
 def _show(host: Reader, what: str, netdev: str, parse: Callable[[Dict[str, Any]], T]) -> Union[T, Unknown]:
+    return _parse(what, netdev, _query(host, what, netdev), parse)
+
+
+def _parse(
+    what: str, netdev: str, output: Union[Output, Unknown], parse: Callable[[Dict[str, Any]], T]
+) -> Union[T, Unknown]:
     """Parse one ``dcb -j WHAT show``; whatever does not look like any known release is Unknown."""
-    output = host.query("dcb", "-j", what, "show", "dev", netdev)
     if isinstance(output, Unknown):
         return output
     if output.rc != 0:
         return Unknown(f"dcb {what} show dev {netdev}: {output.error}")
     try:
         return parse(json.loads(output.stdout))
-    except (ValueError, KeyError, TypeError, IndexError):
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         return Unknown(f"dcb {what} show dev {netdev}: printed what no known release prints")
 
 
@@ -52,7 +83,9 @@ def _parse_pfc(data: Dict[str, Any]) -> Tuple[int, ...]:
 def _parse_app(data: Dict[str, Any]) -> Pairs:
     if not isinstance(data, dict):
         raise TypeError("app")
-    return tuple(sorted((_int(entry[0]), _int(entry[1])) for entry in data.get("dscp_prio", ())))
+    return tuple(
+        sorted((_int(entry[0], DSCPS - 1), _int(entry[1], PRIORITIES - 1)) for entry in data.get("dscp_prio", ()))
+    )
 
 
 def _parse_ets(data: Dict[str, Any]) -> Tuple[Tuple[int, ...], Tuple[str, ...], Tuple[int, ...]]:
@@ -61,16 +94,36 @@ def _parse_ets(data: Dict[str, Any]) -> Tuple[Tuple[int, ...], Tuple[str, ...], 
         raise ValueError("ets")
     if not all(isinstance(word, str) for word in tc_tsa):
         raise TypeError("tc_tsa")
-    return tuple(map(_int, prio_tc)), tuple(tc_tsa), tuple(map(_int, tc_bw))
+    return tuple(_int(tc, PRIORITIES - 1) for tc in prio_tc), tuple(tc_tsa), tuple(_int(bw, 100) for bw in tc_bw)
 
 
-def _int(value: object) -> int:
-    if type(value) is not int:
+def _parse_dcbx(data: Dict[str, Any]) -> Owner:
+    """Which flags stand for whom: include/uapi/linux/dcbnl.h, DCB_CAP_DCBX_*. False flags are not printed."""
+    if not isinstance(data, dict) or not set(data) <= {"lld_managed", "host", "cee", "ieee", "static"}:
+        raise TypeError("dcbx")
+    return "host" if data.get("host") is True and data.get("lld_managed") is not True else "firmware"
+
+
+def _eight(values: Sequence[object]) -> Tuple[int, ...]:
+    if len(values) != PRIORITIES:
+        raise ValueError("buffer")
+    return tuple(_int(value, 2**32 - 1) for value in values)
+
+
+def _int(value: object, high: int) -> int:
+    if type(value) is not int or not 0 <= value <= high:
         raise TypeError(str(value))
     return value
 
 
-def set_pfc(host: Host, netdev: str, priorities: Iterable[int]) -> None:
+def set_owner(host: Host, netdev: str, owner: Owner) -> None:
+    """Take DCBX from the firmware. There is no word that gives it back: no flag at all prints dcb's help."""
+    if owner == "firmware":
+        raise HostError(f"dcb cannot give DCBX of {netdev} back to the firmware; a driver reload does")
+    host.run("dcb", "dcbx", "set", "dev", netdev, "host", "ieee")
+
+
+def set_pfc(host: Host, netdev: str, priorities: Sequence[int]) -> None:
     """PFC on for exactly these priorities. An effective change makes mlx5 toggle the link."""
     host.run("dcb", "pfc", "set", "dev", netdev, "prio-pfc", "all:off", *(f"{p}:on" for p in priorities))
 
@@ -92,14 +145,29 @@ def set_dscp(host: Host, netdev: str, current: Pairs, desired: Pairs) -> None:
         host.run("dcb", "app", "del", "dev", netdev, "dscp-prio", *_pairs(surplus))
 
 
-def set_ets(host: Host, netdev: str, prio_tc: Sequence[int], tc_tsa: Sequence[str], tc_bw: Sequence[int]) -> None:
-    """All of ETS in one request: the kernel checks the sum of the bandwidths against the algorithms."""
+def set_ets(host: Host, netdev: str, ets: Ets) -> None:
+    """All of ETS in one request."""
     host.run(
         *("dcb", "ets", "set", "dev", netdev),
-        *("tc-tsa", *_pairs(enumerate(tc_tsa))),
-        *("tc-bw", *_pairs(enumerate(tc_bw))),
-        *("prio-tc", *_pairs(enumerate(prio_tc))),
+        *("tc-tsa", *_pairs(enumerate(ets.tc_tsa))),
+        *("tc-bw", *_pairs(enumerate(ets.tc_bw))),
+        *("prio-tc", *_pairs(enumerate(ets.prio_tc))),
     )
+
+
+def set_cable(host: Host, netdev: str, metres: int) -> None:
+    """The cable length, which DCB calls the delay."""
+    host.run("dcb", "pfc", "set", "dev", netdev, "delay", str(metres))
+
+
+def set_prio_buffer(host: Host, netdev: str, prio_buffer: Sequence[int]) -> None:
+    """The receive buffer of each priority."""
+    host.run("dcb", "buffer", "set", "dev", netdev, "prio-buffer", *_pairs(enumerate(prio_buffer)))
+
+
+def set_buffer_bytes(host: Host, netdev: str, sizes: Sequence[int]) -> None:
+    """The size of each receive buffer in bytes."""
+    host.run("dcb", "buffer", "set", "dev", netdev, "buffer-size", *_pairs(enumerate(sizes)))
 
 
 def _pairs(items: Iterable[Tuple[int, object]]) -> List[str]:

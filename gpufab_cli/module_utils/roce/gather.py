@@ -1,50 +1,72 @@
 """Look at the wanted RoCE ports of a node."""
 
 import re
-from typing import Optional, Tuple, Union
+from typing import Any, Dict, Optional, Tuple, Union
 
 from ..change import Unknown
-from ..devices import Devices
+from ..devices import Devices, Nic
 from ..host import Reader
 from ..processes import processes
-from . import dcb, sysfs
+from . import bnxt, gids, probe, sysfs
+from .backend import Port
 from .seen import PortSeen, RoceSeen
-from .want import RoceWant
+from .want import QosWant, RoceWant
 
 
 def gather(host: Reader, devices: Devices, want: RoceWant) -> RoceSeen:
-    """Read every wanted port that has exactly one netdev; what is wrong with the others is the plan's to say."""
+    """Read every wanted Ethernet port that has exactly one netdev; what is wrong with the others the plan says."""
     ports = {}
     for port in want.ports:
         nic = devices.nic(port.pci)
-        if nic is not None and nic.netdev is not None and not nic.is_vf:
-            rdma = nic.rdma[0].name if len(nic.rdma) == 1 else None
-            ports[port.pci] = _port(host, nic.netdev.name, rdma)
+        if nic is not None and is_candidate(nic):
+            ports[port.pci] = _port(host, devices, nic, want.qos[port.qos])
     return RoceSeen(ports, _lldpad(host))
 
 
-def _port(host: Reader, netdev: str, rdma: Optional[str]) -> PortSeen:
-    dscp = dcb.read_dscp(host, netdev)
-    ets = dcb.read_ets(host, netdev)
-    prio_tc, tc_tsa, tc_bw = (ets, ets, ets) if isinstance(ets, Unknown) else ets
-    traffic_class, rules = sysfs.read_traffic_class(host, rdma)
+def is_candidate(nic: Nic) -> bool:
+    """Whether the function can be a RoCE port at all: InfiniBand ports, VFs and the baseboard's own are not."""
+    infiniband = any(device.link_layer == "InfiniBand" for device in nic.rdma)
+    return nic.netdev is not None and not nic.is_vf and not nic.nvswitch and not infiniband
+
+
+def _port(host: Reader, devices: Devices, nic: Nic, qos: QosWant) -> PortSeen:
+    owner = lag_owner(devices, nic)
+    port = Port(nic.pci, nic.netdev.name if nic.netdev else "", nic.rdma[0].name if len(nic.rdma) == 1 else None)
     return PortSeen(
-        pause=_pause(host, netdev),
-        trust=dscp if isinstance(dscp, Unknown) else "dscp" if dscp else "pcp",
-        dscp_priority=dscp,
-        pfc=dcb.read_pfc(host, netdev),
-        prio_tc=prio_tc,
-        tc_tsa=tc_tsa,
-        tc_bw=tc_bw,
-        ecn_np=sysfs.read_enabled(host, netdev, "roce_np"),
-        ecn_rp=sysfs.read_enabled(host, netdev, "roce_rp"),
-        cnp_dscp=sysfs.read_cnp(host, netdev, "cnp_dscp"),
-        cnp_priority=sysfs.read_cnp(host, netdev, "cnp_802p_prio"),
-        traffic_class=traffic_class,
-        rdma_cm_tos=sysfs.read_rdma_cm_tos(host, rdma),
-        rdma_cm_mode=sysfs.read_rdma_cm(host, rdma, "default_roce_mode"),
-        traffic_class_rules=rules,
+        pause=_pause(host, port.netdev),
+        **_dcb(host, port, qos),
+        **_congestion(host, port, nic.driver, qos),
+        rdma_cm_tos=sysfs.read_rdma_cm_tos(host, port.rdma),
+        rdma_cm_mode=sysfs.read_rdma_cm(host, port.rdma, "default_roce_mode"),
+        lag_owner=owner.pci if owner is not None else "",
+        gids=gids.read(host, owner.rdma[0].name if owner is not None else port.rdma),
     )
+
+
+def lag_owner(devices: Devices, nic: Nic) -> Optional[Nic]:
+    """The bonded function that holds the RDMA device of both, when this one has none of its own (RoCE LAG)."""
+    if nic.rdma:
+        return None
+    return next((other for other in devices.bonded_with(nic) if len(other.rdma) == 1), None)
+
+
+def _dcb(host: Reader, port: Port, qos: QosWant) -> Dict[str, Any]:
+    buffers = qos.prio_buffer is not None or qos.buffer_bytes is not None
+    found = dict(vars(probe.dcb_backend(host).read(host, port.netdev, buffers=buffers)))
+    found["dscp_priority"] = found.pop("dscp")
+    return found
+
+
+def _congestion(host: Reader, port: Port, driver: str, qos: QosWant) -> Dict[str, Any]:
+    """ECN, CNP, DCQCN and the forced traffic class, which lives where its driver keeps it."""
+    knobs = tuple(qos.dcqcn.wanted()) if qos.dcqcn is not None else ()
+    backend = probe.congestion_backend(host, port, driver)
+    found = backend.read(host, port, knobs) if backend is not None else probe.no_congestion(host, knobs)
+    traffic_class, rules = sysfs.read_traffic_class(host, port.rdma)
+    if backend is bnxt:
+        traffic_class = bnxt.read_traffic_class(host, port)
+    control = backend.CONTROL if backend is not None else "none"
+    return {**vars(found), "control": control, "traffic_class": traffic_class, "traffic_class_rules": rules}
 
 
 def _pause(host: Reader, netdev: str) -> Union[Tuple[bool, bool], Unknown]:

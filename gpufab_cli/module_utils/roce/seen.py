@@ -1,18 +1,29 @@
 """What is found on the RoCE ports of one node."""
 
 from dataclasses import dataclass, field
-from typing import Dict, Optional, Tuple, Union
+from typing import Dict, Literal, Optional, Tuple, Union
 
 from ..change import Absent, Unknown
 
 Priorities = Union[Tuple[int, ...], Unknown]
 Number = Union[int, Unknown]
 DscpEntries = Union[Tuple[Tuple[int, int], ...], Unknown]
+Owner = Literal["host", "firmware"]
+Control = Literal["vendor", "inbox", "bnxt", "none"]
+
+
+@dataclass(frozen=True)
+class Gid:
+    """One row of a port's GID table. ``kind`` is as sysfs prints it: "RoCE v2" or "IB/RoCE v1"."""
+
+    index: int
+    address: str
+    kind: str
 
 
 @dataclass(frozen=True)
 class PortSeen:
-    """The QoS state of one port. Each field is one value, or Unknown with the reason.
+    """The QoS state of one port. Each field is one value, or Unknown with the reason; None: nobody asked.
 
     ``dscp_priority`` holds (DSCP, priority) pairs in ascending order: some drivers keep two priorities for one DSCP.
     ``trust`` follows from it on mlx5: the first DSCP entry switches the port to trust DSCP, the last one removed
@@ -27,15 +38,27 @@ class PortSeen:
     prio_tc: Priorities
     tc_tsa: Union[Tuple[str, ...], Unknown]
     tc_bw: Priorities
-    ecn_np: Priorities
-    ecn_rp: Priorities
-    cnp_dscp: Number
-    cnp_priority: Number
+    ecn_np: Union[Tuple[int, ...], Absent, Unknown]
+    ecn_rp: Union[Tuple[int, ...], Absent, Unknown]
+    cnp_dscp: Union[int, Absent, Unknown]
+    cnp_priority: Union[int, Absent, Unknown]
     traffic_class: Union[int, Absent, Unknown]
     rdma_cm_tos: Union[int, Absent, Unknown]
     rdma_cm_mode: Union[str, Absent, Unknown]
     traffic_class_rules: Tuple[str, ...] = ()
     """Per-address rules beside the global traffic class, as sysfs prints them; gpufab sets none."""
+    dcbx: Union[Owner, Unknown] = "host"
+    """Who decides PFC and ETS: the host, or DCBX in the NIC's firmware. Unknown where the driver does not say."""
+    cable_m: Union[int, Unknown, None] = None
+    prio_buffer: Union[Tuple[int, ...], Unknown, None] = None
+    buffer_bytes: Union[Tuple[int, ...], Unknown, None] = None
+    dcqcn: Dict[str, Union[int, Absent, Unknown]] = field(default_factory=dict)
+    """The DCQCN parameters that were asked for."""
+    control: Control = "vendor"
+    """Which driver interface shows ECN, CNP and DCQCN. On ``inbox`` ECN is the firmware's mask, set by no driver."""
+    lag_owner: str = ""
+    """PCI address of the bonded port whose function holds the RDMA device of both; "" for a port of its own."""
+    gids: Union[Tuple[Gid, ...], Unknown, None] = None
 
 
 @dataclass(frozen=True)

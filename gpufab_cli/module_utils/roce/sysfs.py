@@ -1,7 +1,7 @@
-"""The parts of a RoCE port that live in sysfs and configfs: ECN, CNP, traffic class, RDMA-CM defaults.
+"""What an RDMA device itself is set to: the forced traffic class and the defaults of RDMA-CM.
 
-``ecn/`` and ``tc/`` come with the vendor driver only (MLNX_OFED en_sysfs.c, main_ext.c); without them the values are
-Unknown, never "off". RDMA-CM: kernel drivers/infiniband/core/cma_configfs.c.
+``tc/`` comes with the vendor driver only (MLNX_OFED main_ext.c); without it the value is Unknown, never "none".
+RDMA-CM: kernel drivers/infiniband/core/cma_configfs.c.
 """
 
 import re
@@ -9,17 +9,10 @@ from typing import Optional, Tuple, Union
 
 from ..change import ABSENT, Absent, Unknown
 from ..host import Host, Reader
-from .want import PRIORITIES
 
 RDMA_CM = "/sys/kernel/config/rdma_cm"
-NO_ECN = "no ecn/ in sysfs: the driver is not the vendor's"
 NO_TC = "no tc/1/traffic_class in sysfs: the driver is not the vendor's"
 NO_RDMA_CM = "rdma_cm is not loaded or configfs is not mounted"
-
-
-def ecn_path(netdev: str, point: str, name: str) -> str:
-    """A file of the reaction point (``roce_rp``) or notification point (``roce_np``)."""
-    return f"/sys/class/net/{netdev}/ecn/{point}/{name}"
 
 
 def traffic_class_path(rdma: str) -> str:
@@ -30,28 +23,6 @@ def traffic_class_path(rdma: str) -> str:
 def rdma_cm_path(rdma: str, name: str) -> str:
     """A default of RDMA-CM connections over port 1 of the device."""
     return f"{RDMA_CM}/{rdma}/ports/1/{name}"
-
-
-def read_enabled(host: Reader, netdev: str, point: str) -> Union[Tuple[int, ...], Unknown]:
-    """The priorities for which a point is enabled."""
-    flags = [host.read(ecn_path(netdev, point, f"enable/{priority}")) for priority in range(PRIORITIES)]
-    for flag in flags:
-        if isinstance(flag, Unknown):
-            return flag
-        if flag is ABSENT:
-            return Unknown(NO_ECN)
-        if flag not in ("0", "1"):
-            return Unknown(f"{ecn_path(netdev, point, 'enable')}: {flag!r} is neither 0 nor 1")
-    return tuple(priority for priority, flag in enumerate(flags) if flag == "1")
-
-
-def read_cnp(host: Reader, netdev: str, name: str) -> Union[int, Unknown]:
-    """A number of the notification point, such as ``cnp_dscp``."""
-    path = ecn_path(netdev, "roce_np", name)
-    value = host.read(path)
-    if value is ABSENT:
-        return Unknown(NO_ECN)
-    return _number(path, value)
 
 
 def read_traffic_class(host: Reader, rdma: Optional[str]) -> Tuple[Union[int, Absent, Unknown], Tuple[str, ...]]:
@@ -87,21 +58,16 @@ def read_rdma_cm(host: Reader, rdma: Optional[str], name: str) -> Union[str, Abs
 def read_rdma_cm_tos(host: Reader, rdma: Optional[str]) -> Union[int, Absent, Unknown]:
     """The default ToS byte of RDMA-CM connections."""
     value = read_rdma_cm(host, rdma, "default_roce_tos")
-    return value if value is ABSENT else _number(f"{RDMA_CM}/{rdma}: default_roce_tos", value)
+    return value if value is ABSENT else number(f"{RDMA_CM}/{rdma}: default_roce_tos", value)
 
 
-def _number(path: str, value: Union[str, Absent, Unknown]) -> Union[int, Unknown]:
+def number(path: str, value: Union[str, Absent, Unknown]) -> Union[int, Unknown]:
+    """The decimal number that a file holds."""
     if isinstance(value, Unknown):
         return value
-    if not isinstance(value, str) or not re.fullmatch(r"\d{1,6}", value):
+    if not isinstance(value, str) or not re.fullmatch(r"\d{1,10}", value):
         return Unknown(f"{path}: {value!r} is not a number")
     return int(value)
-
-
-def set_enabled(host: Host, netdev: str, point: str, current: Tuple[int, ...], desired: Tuple[int, ...]) -> None:
-    """Enable and disable a point on the priorities that differ."""
-    for priority in sorted(set(current) ^ set(desired)):
-        host.set(ecn_path(netdev, point, f"enable/{priority}"), "1" if priority in desired else "0")
 
 
 def set_traffic_class(host: Host, rdma: str, value: Union[int, Absent]) -> None:

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import Annotated, Dict, Literal, Optional, Tuple
 
 from ..schema import Doc, Dscp, Length, MacAddress, Pattern, PciAddress, Priority, Range, TrafficClass
+from .knobs import DcqcnWant
 
 TSA = Literal["strict", "ets", "vendor"]
+Takeover = Literal["dcbx"]
 PRIORITIES = 8
 DSCPS = 64
 
@@ -44,6 +46,19 @@ class QosWant:
     rdma_cm_mode: Annotated[
         Optional[Literal["IB/RoCE v1", "RoCE v2"]], Doc("Default RoCE mode of RDMA-CM connections.")
     ] = None
+    cable_m: Annotated[
+        Optional[Annotated[int, Range(1, 999)]], Doc("Cable length in metres, from which mlx5 derives PFC headroom.")
+    ] = None
+    prio_buffer: Annotated[
+        Optional[Annotated[Tuple[Priority, ...], Length(PRIORITIES)]], Doc("Receive buffer of each priority 0..7.")
+    ] = None
+    buffer_bytes: Annotated[
+        Optional[Annotated[Tuple[Annotated[int, Range(0, 2**31 - 1)], ...], Length(PRIORITIES)]],
+        Doc("Size of each receive buffer 0..7, in bytes; lossless ones must hold the PFC headroom."),
+    ] = None
+    dcqcn: Annotated[
+        Optional[DcqcnWant], Doc("DCQCN parameters by their usual names, such as rpg_ai_rate; none is managed unset.")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -70,3 +85,7 @@ class RoceWant:
 
     qos: Annotated[Dict[str, QosWant], Doc("QoS profiles by name.")]
     ports: Annotated[Tuple[PortWant, ...], Doc("The RoCE ports of the node.")]
+    takeover: Annotated[
+        Optional[Tuple[Takeover, ...]],
+        Doc("Foreign owners that may be relieved: dcbx takes PFC and ETS from the NIC's firmware to the host."),
+    ] = None

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from gpufab_cli.module_utils.change import ABSENT
 from gpufab_cli.module_utils.devices import Devices, Netdev, Nic, RdmaDevice
+from gpufab_cli.module_utils.roce.knobs import DcqcnWant
 from gpufab_cli.module_utils.roce.seen import PortSeen, RoceSeen
 from gpufab_cli.module_utils.roce.want import PortWant, QosWant, RoceWant
 from gpufab_cli.module_utils.snapshot import Snapshot
@@ -25,6 +26,17 @@ QOS = QosWant(
     rdma_cm_tos=106,
     rdma_cm_mode="RoCE v2",
 )
+
+BUFFERS = (0, 0, 0, 1, 0, 0, 0, 0)
+SIZES = (200_000, 200_000, 0, 0, 0, 0, 0, 0)
+FULL = replace(
+    QOS,
+    cable_m=7,
+    prio_buffer=BUFFERS,
+    buffer_bytes=SIZES,
+    dcqcn=DcqcnWant(rpg_ai_rate=10, min_time_between_cnps=2),
+)
+"""The same with everything that is optional."""
 
 FACTORY = PortSeen(
     pause=(True, True),
@@ -60,16 +72,24 @@ GOOD = PortSeen(
     rdma_cm_mode="RoCE v2",
 )
 
+FULL_GOOD = replace(
+    GOOD,
+    cable_m=7,
+    prio_buffer=BUFFERS,
+    buffer_bytes=SIZES,
+    dcqcn={"rpg_ai_rate": 10, "min_time_between_cnps": 2},
+)
+
 
 def nic(pci=PCI, name="ens18np0", mac="02:00:00:00:18:00", **changes):
     netdev = Netdev(name, mac, 9000, "up", 400000, ("10.10.0.1/24",), changes.pop("carries", ()))
-    netdev = replace(netdev, **{key: changes.pop(key) for key in ("mtu", "operstate", "addresses") if key in changes})
+    netdev = replace(netdev, **{key: changes.pop(key) for key in ("mtu", "operstate", "addresses", "uppers") if key in changes})
     rdma = RdmaDevice("mlx5_0", "0200:0003:0018:0000", "Ethernet", "ACTIVE", "400 Gb/sec (4X NDR)")
     base = Nic(pci, "mlx5_core", "0x15b3", "0x1021", 0, False, "MT1", "MT_0000000838", "28.43.2026", (netdev,), (rdma,))
     return replace(base, **changes)
 
 
-def want(qos=QOS, **port):
+def want(qos=QOS, takeover=None, **port):
     defaults = {
         "rail": "compute/0",
         "pci": PCI,
@@ -79,7 +99,7 @@ def want(qos=QOS, **port):
         "mtu": 9000,
         "address": "10.10.0.1/24",
     }
-    return RoceWant({"dcqcn": qos}, (PortWant(**{**defaults, **port}),))
+    return RoceWant({"dcqcn": qos}, (PortWant(**{**defaults, **port}),), takeover)
 
 
 def snapshot(port=GOOD, nics=None, lldpad=None, **changes):

@@ -1,14 +1,14 @@
 """What is planned on a RoCE port, row by row."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 
 from gpufab_cli.module_utils.change import ABSENT, Impact, Unknown
 from gpufab_cli.module_utils.roce.plan import plan
-from gpufab_cli.module_utils.roce.seen import PortSeen
+from gpufab_cli.module_utils.roce.settings import CODES
 
-from .roce_node import FACTORY, GOOD, MAP, OTHER, PCI, QOS, nic, snapshot, want
+from .roce_node import FACTORY, FULL, FULL_GOOD, GOOD, MAP, OTHER, PCI, QOS, nic, snapshot, want
 
 
 def planned(snap, wish=None):
@@ -94,10 +94,23 @@ def test_a_site_on_priority_5_and_dscp_40():
     }
 
 
-@pytest.mark.parametrize("name", [item.name for item in fields(PortSeen) if item.name != "traffic_class_rules"])
+@pytest.mark.parametrize("name", [name for name in CODES if name != "dcqcn"])
 def test_unknown_is_never_as_wanted_and_withholds_the_step(name):
-    (step,) = plan(snapshot(**{name: Unknown("no tool")}), want()).steps
+    found = replace(FULL_GOOD, **{name: Unknown("no tool")})
+    (step,) = plan(snapshot(found), want(FULL, takeover=("dcbx",))).steps
     assert [change.path[1] for change in step.unknowns] == [name]
+
+
+def test_an_unknown_parameter_withholds_the_step_too():
+    found = replace(FULL_GOOD, dcqcn={"rpg_ai_rate": 10, "min_time_between_cnps": Unknown("no tool")})
+    (step,) = plan(snapshot(found), want(FULL)).steps
+    assert [change.path[1] for change in step.unknowns] == ["min_time_between_cnps"]
+
+
+def test_what_a_snapshot_for_another_wish_lacks_is_unknown():
+    (step,) = plan(snapshot(), want(FULL)).steps
+    names = ["cable_m", "prio_buffer", "buffer_bytes", "min_time_between_cnps", "rpg_ai_rate"]
+    assert sorted(change.path[1] for change in step.unknowns) == sorted(names)
 
 
 def test_each_impact():

@@ -3,7 +3,8 @@
 import pytest
 
 from gpufab_cli.module_utils.change import ABSENT, Unknown
-from gpufab_cli.module_utils.roce import sysfs
+from gpufab_cli.module_utils.roce import sysfs, vendor_ecn
+from gpufab_cli.module_utils.roce.backend import Port
 from tests.fakes import FakeHost
 
 TC = "/sys/class/infiniband/mlx5_0/tc/1/traffic_class"
@@ -34,16 +35,17 @@ def test_a_strange_traffic_class_is_unknown(text):
 
 
 def test_without_the_vendor_driver_ecn_is_unknown_and_not_off():
-    assert sysfs.read_enabled(FakeHost(), "ens1", "roce_np") == Unknown(sysfs.NO_ECN)
-    assert sysfs.read_cnp(FakeHost(), "ens1", "cnp_dscp") == Unknown(sysfs.NO_ECN)
+    assert vendor_ecn.read_enabled(FakeHost(), "ens1", "roce_np") == Unknown(vendor_ecn.NO_ECN)
+    found = vendor_ecn.read(FakeHost(), Port("0000:18:00.0", "ens1", None), ("rpg_ai_rate",))
+    assert found.cnp_dscp == found.dcqcn["rpg_ai_rate"] == Unknown(vendor_ecn.NO_ECN)
     assert sysfs.read_traffic_class(FakeHost(), "mlx5_0")[0] == Unknown(sysfs.NO_TC)
 
 
 def test_enabled_priorities():
-    files = {sysfs.ecn_path("ens1", "roce_rp", f"enable/{p}"): "1\n" if p in (3, 5) else "0\n" for p in range(8)}
-    assert sysfs.read_enabled(FakeHost(files), "ens1", "roce_rp") == (3, 5)
-    files[sysfs.ecn_path("ens1", "roce_rp", "enable/0")] = "on\n"
-    assert isinstance(sysfs.read_enabled(FakeHost(files), "ens1", "roce_rp"), Unknown)
+    files = {vendor_ecn.ecn_path("ens1", "roce_rp", f"enable/{p}"): "1\n" if p in (3, 5) else "0\n" for p in range(8)}
+    assert vendor_ecn.read_enabled(FakeHost(files), "ens1", "roce_rp") == (3, 5)
+    files[vendor_ecn.ecn_path("ens1", "roce_rp", "enable/0")] = "on\n"
+    assert isinstance(vendor_ecn.read_enabled(FakeHost(files), "ens1", "roce_rp"), Unknown)
 
 
 def test_rdma_cm_keeps_absent_unknown_and_zero_apart():
