@@ -6,7 +6,7 @@ there), ``Unknown`` (could not be read, with the reason) and a value, zero and e
 
 import enum
 from dataclasses import dataclass, field
-from typing import Any, FrozenSet, Tuple
+from typing import Any, FrozenSet, Tuple, Union
 
 Path = Tuple[str, ...]
 
@@ -57,13 +57,17 @@ class Impact(str, enum.Enum):
 
 @dataclass(frozen=True)
 class Change:
-    """One value that is not as wanted. ``path`` starts with the device's PCI address where there is one."""
+    """One value that is not as wanted. ``path`` starts with the device's PCI address where there is one.
+
+    ``load`` says which load of a driver the value lives in, where it is lost with that; "" elsewhere.
+    """
 
     path: Path
     current: Any
     desired: Any
     code: str
     where: Where = Where.RUNNING
+    load: str = ""
 
     @property
     def known(self) -> bool:
@@ -77,6 +81,8 @@ class Step:
 
     ``device`` is the PCI address that the step touches ("" when it touches none); reading back is limited to it.
     ``blocked`` names what forbids the step whatever is consented to, such as a foreign writer; "" otherwise.
+    ``users`` are those whose device the step takes away, in words; Unknown when that cannot be told.
+    A step that is not ``undoable``, such as a reset, is left as it ended when it fails.
     """
 
     name: str
@@ -84,6 +90,8 @@ class Step:
     impact: FrozenSet[Impact] = field(default_factory=frozenset)
     device: str = ""
     blocked: str = ""
+    users: Union[Tuple[str, ...], Unknown] = ()
+    undoable: bool = True
 
     @property
     def unknowns(self) -> Tuple[Change, ...]:

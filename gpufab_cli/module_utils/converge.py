@@ -5,7 +5,7 @@ Apply, check mode and restore all come through :func:`converge`, under one lock 
 
 import enum
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, FrozenSet, List, Optional, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Tuple, Union
 
 from . import desired, idle, journal, planning, record
 from .change import Change, Finding, Impact, Path, Pending, Plan, Step, Unknown
@@ -148,8 +148,12 @@ class _Pass:
 
     def _users_in_the_way(self, step: Step) -> Union[Tuple[str, ...], Unknown]:
         """Operators change idle nodes; a restore mends a device that lost its settings, whoever uses the others."""
-        if self._order.restore:
-            return idle.device_users(self._host, step.device)
+        users = idle.device_users(self._host, step.device) if self._order.restore else self._users_of_the_node()
+        if isinstance(users, Unknown) or isinstance(step.users, Unknown):
+            return users if isinstance(users, Unknown) else step.users
+        return tuple(dict.fromkeys(step.users + users))
+
+    def _users_of_the_node(self) -> Union[Tuple[str, ...], Unknown]:
         if self._users is None:
             self._users = idle.users(self._host, self._snapshot.devices)
         return self._users
@@ -161,6 +165,8 @@ class _Pass:
             self._journal(step, "made")
             return self._result(step, Status.MADE)
         self._journal(step, "failed", problem)
+        if not step.undoable:
+            return self._result(step, Status.FAILED, problem)
         rest = self._undo(step)
         self._journal(step, "not-undone" if rest else "undone", rest or "")
         after = f"; {rest}" if rest else "; undone"
@@ -175,10 +181,13 @@ class _Pass:
             self._apply(step)
         except HostError as error:
             return str(error)
-        missed = self._remaining(step)
+        missed = self._remaining(step, made=True)
         if not missed:
             return None
-        return "did not stick: " + ", ".join(_words(change) for change in missed.values())
+        if Impact.FIRMWARE_RESET in step.impact:
+            record.note_tried(self._host, self._feature.name, self._snapshot.boot_id, missed.values())
+            return "did not become current, firmware reset or cold boot needed: " + _listed(missed.values())
+        return "did not stick: " + _listed(missed.values())
 
     def _apply(self, step: Step) -> None:
         if step.name.startswith(desired.PERSIST + " "):
@@ -186,13 +195,18 @@ class _Pass:
         else:
             self._feature.apply(step, self._host)
 
-    def _remaining(self, step: Step) -> Dict[Path, Change]:
-        """What of the step is not as wanted when its own devices are read again."""
+    def _remaining(self, step: Step, *, made: bool) -> Dict[Path, Change]:
+        """What of the step is not as wanted when its own devices are read again.
+
+        Of a value that cannot be read back the record tells what it is: ``made`` says whether to go by this step.
+        """
         name = self._feature.name
+        old = self._snapshot.records[name]
+        records = {name: record.with_made(old, step.changes, self._snapshot.boot_id) if made else old}
         want = self._feature.only(self._want, step.device)
         seen = self._feature.gather(self._host, self._snapshot.devices, want)
         kept = {name: desired.digest(self._host, name)} if self._feature.restored else {}
-        snapshot = replace(self._snapshot, seen={name: seen}, desired=kept)
+        snapshot = replace(self._snapshot, seen={name: seen}, desired=kept, records=records)
         steps = self._feature.plan(snapshot, want).steps
         if step.name.startswith(desired.PERSIST + " "):
             persist = desired.persist_step(name, self._want, kept.get(name))
@@ -201,24 +215,28 @@ class _Pass:
 
     def _undo(self, step: Step) -> Optional[str]:
         """Bring back the old values in reverse order; what could not be brought back, in words."""
-        back = self._way_back(step)
+        back = self._way_back(step, made=True)
         if not back.changes:
             return None
         try:
             self._apply(back)
         except HostError as error:
             return f"could not be undone: {error}"
-        left = self._way_back(step).changes
-        return "could not be undone: " + ", ".join(_words(change) for change in left) if left else None
+        left = self._way_back(step, made=False).changes
+        return "could not be undone: " + _listed(left) if left else None
 
-    def _way_back(self, step: Step) -> Step:
+    def _way_back(self, step: Step, *, made: bool) -> Step:
         """The step from what is there now to what was there before; what is unknown now is taken as set."""
-        now = {path: c.current for path, c in self._remaining(step).items() if c.known}
+        now = {path: c.current for path, c in self._remaining(step, made=made).items() if c.known}
         changes = [
             replace(change, current=now.get(change.path, change.desired), desired=change.current)
             for change in reversed(step.changes)
         ]
         return replace(step, changes=tuple(change for change in changes if change.current != change.desired))
+
+
+def _listed(changes: Iterable[Change]) -> str:
+    return ", ".join(map(_words, changes))
 
 
 def _words(change: Change) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import FrozenSet, Iterator, Optional, Tuple, Union
+from typing import Dict, FrozenSet, Iterator, Optional, Tuple, Union
 
 from .change import Unknown
 from .host import Reader
@@ -51,6 +51,19 @@ def holders(host: Reader, pattern: str) -> Union[Tuple[Process, ...], Unknown]:
         if any(re.fullmatch(pattern, file) for file in files):
             found.append(process)
     return tuple(found)
+
+
+def held_files(host: Reader, pattern: str) -> Union[Dict[str, Tuple[Process, ...]], Unknown]:
+    """Who holds each open file whose path matches ``pattern``; Unknown unless all processes could be looked at."""
+    found: Dict[str, Tuple[Process, ...]] = {}
+    for process in processes(host):
+        files = open_files(host, process)
+        if isinstance(files, Unknown):
+            return files
+        for file in sorted(files):
+            if re.fullmatch(pattern, file):
+                found[file] = (*found.get(file, ()), process)
+    return found
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,15 @@ does no harm. ``restore`` brings back the wishes kept on the node; it is what th
 """
 
 import json
+import os
 import sys
 from dataclasses import dataclass
-from typing import Any, FrozenSet, List, Optional, TextIO
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, TextIO
 
 from . import ansible_module, desired, planning, snapshot  # noqa: F401 one archive holds the whole core
 from .change import Impact
 from .converge import Order, Outcome, Status, converge
+from .dvfs import job
 from .features import FEATURES, WANT_TYPES
 from .host import Host, HostError, Reader
 from .journal import Run
@@ -35,7 +37,7 @@ class Phase:
 
 # Before the network nobody can use the node, so it is not asked whether it is idle; and what cannot be read yet,
 # such as RDMA-CM's defaults before rdma_cm is loaded, is left to the late phase.
-EARLY = Phase("early", frozenset({Status.MADE, Status.UNKNOWN}), busy_ok=True)
+EARLY = Phase("early", frozenset({Status.MADE, Status.UNKNOWN, Status.BLOCKED}), busy_ok=True)
 LATE = Phase("late")
 
 
@@ -94,12 +96,34 @@ def _phase(argv: List[str]) -> Optional[Phase]:
     return {"early": EARLY, "late": LATE}.get(" ".join(argv))
 
 
+_JOBS: Dict[str, Callable[[Host], Iterable[str]]] = {
+    "begin": lambda host: job.begin(host, os.environ),
+    "end": lambda host: job.end(host, os.environ),
+    "sweep": job.sweep,
+}
+
+
+def _job(verb: str) -> int:
+    """What a scheduler's prolog and epilog call; what became of it goes to stdout, for the log."""
+    try:
+        for line in _JOBS[verb](Host()):
+            print(f"gpufab: {line}")  # noqa: T201
+    except (HostError, SchemaError) as error:
+        print(f"gpufab: job {verb}: {error}")  # noqa: T201
+        return FAILED
+    return OK
+
+
 def main(argv: List[str]) -> int:
-    """Run ``collect`` or ``restore early|late|device PCI``."""
+    """Run ``collect``, ``restore early|late|device PCI`` or ``job begin|end|sweep``."""
     if argv == ["collect"]:
         return collect(Reader(), sys.stdin, sys.stdout)
+    if argv[:1] == ["job"] and " ".join(argv[1:]) in _JOBS:
+        return _job(argv[1])
     phase = _phase(argv[1:]) if argv[:1] == ["restore"] else None
     if phase is None:
-        _say("usage: collect | restore early | restore late | restore device PCI-ADDRESS")
+        _say(
+            "usage: collect | restore early | restore late | restore device PCI-ADDRESS | job begin | job end | job sweep"
+        )
         return USAGE
     return restore(Host(), phase)

@@ -19,7 +19,6 @@ ALLOWED: Tuple[Tuple[str, ...], ...] = (
     ("dcb", "-j", "(pfc|ets|app|buffer|dcbx)", "show", "dev", NETDEV),
     ("mlnx_qos", "-a", "-i", NETDEV),
     ("ethtool", "-a", NETDEV),
-    ("(mlxconfig|mstconfig)", "-d", PCI, "-e", "q", "ROCE_CC_PRIO_MASK_P[1-8]"),
     ("devlink", "-j", "dev", "info"),
     ("devlink", "-j", "dev", "eswitch", "show", f"pci/{PCI}"),
     ("dmesg", "--notime"),

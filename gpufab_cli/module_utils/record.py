@@ -6,9 +6,9 @@ one that was lost, and keeps a change that a reset did not bring from asking for
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any, Dict, FrozenSet, Iterable, List, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterable, Mapping, Optional, Set, Tuple, Union
 
-from .change import ABSENT, Absent, Change, Finding, Impact, Path, Pending, Plan, Unknown
+from .change import ABSENT, Absent, Change, Finding, Impact, Path, Pending, Plan, Step, Unknown, Where
 from .devices import Devices
 from .host import Host, Reader
 from .schema import SchemaError, decode, encode
@@ -19,12 +19,15 @@ MANAGEMENT = "/var/lib/gpufab/management-ports.json"
 
 @dataclass(frozen=True)
 class Entry:
-    """One value, set at a boot or pending since then."""
+    """One value, set at a boot, and in a load of its driver where it is lost with that; or pending since then."""
 
     path: Path
     value: Any
     boot_id: str
     pending: bool = False
+    load: str = ""
+    tried: bool = False
+    """A firmware reset was made for it and did not bring it."""
 
 
 Record = Union[Tuple[Entry, ...], Absent, Unknown]
@@ -46,16 +49,52 @@ def read(host: Reader, feature: str) -> Record:
     return entries
 
 
+def value(record: Record, path: Path, boot_id: str, load: str) -> Any:
+    """What gpufab set and nothing has forgotten since, for a value that cannot be read back.
+
+    ABSENT: it was never set, or a reboot or driver reload has lost it. Unknown: the record cannot be read.
+    """
+    if isinstance(record, Unknown):
+        return record
+    entry = next((e for e in (record if isinstance(record, tuple) else ()) if e.path == path), None)
+    holds = entry is not None and not entry.pending and (entry.boot_id, entry.load) == (boot_id, load)
+    return entry.value if entry is not None and holds else ABSENT
+
+
+def with_made(record: Record, made: Iterable[Change], boot_id: str) -> Record:
+    """The record as it is once the changes are made."""
+    entries = {entry.path: entry for entry in (record if isinstance(record, tuple) else ())}
+    for change in made:
+        entry = entries.get(change.path)
+        if change.where is not Where.NEXT_BOOT:
+            entries[change.path] = Entry(change.path, change.desired, boot_id, load=change.load)
+        elif entry is None or not entry.tried or entry.value != change.desired:
+            entries[change.path] = Entry(change.path, change.desired, boot_id, pending=True)
+    return tuple(entries[path] for path in sorted(entries))
+
+
 def note(host: Host, feature: str, boot_id: str, made: Iterable[Change], pending: Iterable[Pending]) -> None:
     """Remember what was made now, and since which boot what is pending has been so."""
     old = read(host, feature)
-    entries: Dict[Path, Entry] = {entry.path: entry for entry in (old if isinstance(old, tuple) else ())}
-    for change in made:
-        entries[change.path] = Entry(change.path, change.desired, boot_id)
+    record = with_made(old, made, boot_id)
+    entries: Dict[Path, Entry] = {entry.path: entry for entry in (record if isinstance(record, tuple) else ())}
     for item in pending:
         known = entries.get(item.path)
         if known is None or not known.pending or known.value != item.next_boot:
             entries[item.path] = Entry(item.path, item.next_boot, boot_id, pending=True)
+    _write(host, feature, entries)
+
+
+def note_tried(host: Host, feature: str, boot_id: str, changes: Iterable[Change]) -> None:
+    """Remember that a firmware reset was made for these values and did not bring them."""
+    old = read(host, feature)
+    entries: Dict[Path, Entry] = {entry.path: entry for entry in (old if isinstance(old, tuple) else ())}
+    for change in changes:
+        entries[change.path] = Entry(change.path, change.desired, boot_id, pending=True, tried=True)
+    _write(host, feature, entries)
+
+
+def _write(host: Host, feature: str, entries: Mapping[Path, Entry]) -> None:
     text = json.dumps(encode(tuple(entries[path] for path in sorted(entries))), indent=1) + "\n"
     if host.read(_file(feature)) != text.rstrip("\n"):
         host.put(_file(feature), text.encode(), 0o600)
@@ -86,15 +125,30 @@ def management_ports(host: Reader) -> FrozenSet[str]:
 
 
 def without_stuck(plan: Plan, record: Record, boot_id: str) -> Plan:
-    """Turn each change that a reboot should have brought and did not into a finding: no second reboot for it."""
+    """Turn each change that a reset should have brought and did not into a finding: no second reset for it."""
     since = {entry.path: entry for entry in (record if isinstance(record, tuple) else ()) if entry.pending}
-    waiting: List[Pending] = []
-    findings = list(plan.findings)
-    for item in plan.pending:
-        entry = since.get(item.path)
-        stuck = entry is not None and entry.value == item.next_boot and entry.boot_id != boot_id
-        if stuck and item.waits_for is Impact.REBOOT:
-            findings.append(Finding("node.reset-without-effect", item.path, f"still {item.running} after a reboot"))
-        else:
-            waiting.append(item)
-    return replace(plan, pending=tuple(waiting), findings=tuple(findings))
+    stuck = {item.path: why for item in plan.pending if (why := _stuck(item, since.get(item.path), boot_id))}
+    findings = tuple(Finding("node.reset-without-effect", path, why) for path, why in stuck.items())
+    tried = {path for path in stuck if since[path].tried}
+    return replace(
+        plan,
+        steps=tuple(step for step in plan.steps if not _in_vain(step, tried)),
+        pending=tuple(item for item in plan.pending if item.path not in stuck),
+        findings=plan.findings + findings,
+    )
+
+
+def _stuck(item: Pending, entry: Optional[Entry], boot_id: str) -> str:
+    """Why the next reset would bring the change no more than the last one did; "" when it may."""
+    if entry is None or entry.value != item.next_boot:
+        return ""
+    firmware = item.waits_for is Impact.FIRMWARE_RESET
+    if firmware and entry.tried:
+        return f"still {item.running} after a firmware reset: cold boot needed"
+    if entry.boot_id == boot_id or not (firmware or item.waits_for is Impact.REBOOT):
+        return ""
+    return f"still {item.running} after a reboot" + (": firmware reset or cold boot needed" if firmware else "")
+
+
+def _in_vain(step: Step, tried: Set[Path]) -> bool:
+    return Impact.FIRMWARE_RESET in step.impact and {change.path for change in step.changes} <= tried

@@ -1,0 +1,85 @@
+"""The command line of the next boot: GRUB's generated menu, or boot loader specification (BLS) entries.
+
+Debian and Ubuntu generate /boot/grub/grub.cfg from /etc/default/grub and its drop-ins; the RHEL family keeps one BLS
+file a kernel, which ``grubby`` edits.
+"""
+
+import re
+from typing import Iterable, List, Literal, Tuple, Union
+
+from ..change import Absent, Unknown
+from ..host import Host, Reader
+
+ENTRIES = "/boot/loader/entries"
+GRUB_CFG = "/boot/grub/grub.cfg"
+GRUBENV = "/boot/grub2/grubenv"
+DROP_IN = "/etc/default/grub.d/90-gpufab.cfg"
+GRUB_SECONDS = 120.0
+
+Loader = Literal["grub", "bls", "none"]
+Lines = Union[Tuple[Tuple[str, ...], ...], Unknown]
+
+
+def loader(host: Reader) -> Loader:
+    """How the next boot's command line is kept: bls, grub or none."""
+    if _entries(host):
+        return "bls"
+    return "grub" if host.exists(GRUB_CFG) else "none"
+
+
+def next_lines(host: Reader) -> Lines:
+    """The arguments of every kernel that the menu offers, rescue kernels aside."""
+    kind = loader(host)
+    if kind == "none":
+        return Unknown("neither a GRUB menu nor boot loader entries below /boot")
+    lines = _bls(host) if kind == "bls" else _grub(host)
+    return lines if isinstance(lines, Unknown) or lines else Unknown("the boot menu holds no kernel")
+
+
+def _entries(host: Reader) -> List[str]:
+    names = host.names(ENTRIES)
+    found = names if isinstance(names, tuple) else ()
+    return [name for name in found if name.endswith(".conf") and "rescue" not in name]
+
+
+def _bls(host: Reader) -> Lines:
+    lines: List[Tuple[str, ...]] = []
+    for name in _entries(host):
+        text = host.read(f"{ENTRIES}/{name}")
+        if not isinstance(text, str):
+            return Unknown(str(text))
+        options = " ".join(re.findall(r"^options[ \t]+(.*)$", text, re.MULTILINE))
+        lines.append(tuple(options.replace("$kernelopts", _kernelopts(host)).split()))
+    return tuple(lines)
+
+
+def _kernelopts(host: Reader) -> str:
+    match = re.search(r"^kernelopts=(.*)$", str(host.read(GRUBENV)), re.MULTILINE)
+    return match.group(1) if match else ""
+
+
+def _grub(host: Reader) -> Lines:
+    text = host.read(GRUB_CFG)
+    if not isinstance(text, str):
+        return Unknown(str(text))
+    return tuple(tuple(m.split()) for m in re.findall(r"^\s*linux\S*\s+\S*vmlinuz\S*[ \t]*(.*)$", text, re.MULTILINE))
+
+
+def drop_in(arguments: Iterable[str]) -> str:
+    """The text of gpufab's file of GRUB defaults, which update-grub reads as shell after /etc/default/grub."""
+    words = " ".join(arguments)
+    return f'# Kept by gpufab: changes made here are reverted.\nGRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {words}"\n'
+
+
+def set_grub(host: Host, text: Union[str, Absent]) -> None:
+    """Write or remove the drop-in and generate the menu anew."""
+    if isinstance(text, Absent):
+        host.remove(DROP_IN)
+    else:
+        host.put(DROP_IN, text.encode())
+    host.run("update-grub", seconds=GRUB_SECONDS)
+
+
+def set_bls(host: Host, argument: str, *, there: bool) -> None:
+    """Add an argument to every kernel's entry, and to those of kernels to come, or take it away."""
+    host.run("grubby", "--update-kernel=ALL", f"--args={argument}" if there else f"--remove-args={argument}")

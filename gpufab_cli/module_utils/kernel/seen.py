@@ -1,0 +1,24 @@
+"""What is found of the kernel command line of one node: of each argument that may be wanted, whether it is there.
+
+The line itself may hold secrets; it never leaves the node.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, Tuple, Union
+
+from ..change import Absent, Unknown
+
+There = Union[Tuple[str, ...], Unknown]
+
+
+@dataclass(frozen=True)
+class KernelSeen:
+    """The two truths, and what decides how the second is written."""
+
+    vendor: str
+    """The CPU's vendor_id, such as GenuineIntel; "" when the kernel does not tell."""
+    running: There
+    next_boot: There
+    loader: Literal["grub", "bls", "none"]
+    drop_in: Union[str, Absent, Unknown]
+    """gpufab's own file of GRUB defaults."""
