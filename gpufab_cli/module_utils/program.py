@@ -122,8 +122,6 @@ def main(argv: List[str]) -> int:
         return _job(argv[1])
     phase = _phase(argv[1:]) if argv[:1] == ["restore"] else None
     if phase is None:
-        _say(
-            "usage: collect | restore early | restore late | restore device PCI-ADDRESS | job begin | job end | job sweep"
-        )
+        _say("usage: collect | restore early | restore late | restore device PCI-ADDRESS | job begin|end|sweep")
         return USAGE
     return restore(Host(), phase)

@@ -1,0 +1,53 @@
+"""Who else sets clocks and power on a node: services of systemd, and daemons that run."""
+
+from typing import Dict, Tuple
+
+from ..change import Unknown
+from ..host import Reader
+from ..processes import processes
+from .seen import Service
+
+PERSISTENCED = "nvidia-persistenced.service"
+FABRIC_MANAGER = "nvidia-fabricmanager.service"
+TUNED = "tuned.service"
+PROFILES_DAEMON = "power-profiles-daemon.service"
+CPUPOWER = "cpupower.service"
+UNITS = (PERSISTENCED, FABRIC_MANAGER, TUNED, PROFILES_DAEMON, CPUPOWER)
+
+CPU_OWNERS = (TUNED, PROFILES_DAEMON)
+"""Services that set the governor and EPP whenever they see fit; cpupower only does so when it starts."""
+
+_DAEMONS = {
+    "nv-hostengine": "DCGM",
+    "slurmd": "Slurm, whose prolog and epilog may set them",
+    "nvidia-pstated": "nvidia-pstated",
+    "geopmd": "GEOPM",
+    "eard": "EAR",
+    "tuned": "tuned",
+    "power-profiles-": "power-profiles-daemon",
+}
+"""By the kernel's 15 characters of their name."""
+
+
+def read(host: Reader) -> Dict[str, Service]:
+    """The services by unit name; none where systemd does not answer."""
+    output = host.query("systemctl", "show", "--property=Id,LoadState,ActiveState,UnitFileState,Job", *UNITS)
+    if isinstance(output, Unknown) or output.rc != 0:
+        return {}
+    blocks = [dict(line.partition("=")[::2] for line in b.splitlines()) for b in output.stdout.strip().split("\n\n")]
+    return {
+        block["Id"]: Service(
+            loaded=block.get("LoadState") == "loaded",
+            active=block.get("ActiveState", ""),
+            starting=block.get("ActiveState") == "activating" or block.get("Job", "0") not in ("", "0"),
+            enabled=block.get("UnitFileState", ""),
+        )
+        for block in blocks
+        if "Id" in block
+    }
+
+
+def writers(host: Reader) -> Tuple[str, ...]:
+    """Daemons that run and are known to set clocks or power, in words."""
+    found = ((_DAEMONS[p.name], p.pid) for p in processes(host) if p.name in _DAEMONS)
+    return tuple(f"{words} (process {pid})" for words, pid in found)
