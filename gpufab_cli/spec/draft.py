@@ -7,6 +7,7 @@ of the audit, never a silent renumbering of the others.
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from pydantic import ValidationError
@@ -85,12 +86,12 @@ def lock_host(spec: FabricSpec, host: Host, devices: Devices) -> LockedHost:
     Raises:
         GpufabError: not exactly as many ports fit as the profile has, or a device's identity is garbage.
     """
-    rails: dict[str, list[Rail]] = {}
-    for rail in spec.rails(host):
-        rails.setdefault(rail.network, []).append(rail)
+    groups: dict[_Group, list[Rail]] = {}
+    for item in spec.profile_of(host).ports:
+        groups.setdefault((item.network, item.pci), []).extend(item.rails)
     chosen: dict[Rail, Nic] = {}
-    for network, wanted in rails.items():
-        chosen |= zip(wanted, _fitting(spec, host, network, len(wanted), devices), strict=True)
+    for group, rails in groups.items():
+        chosen |= zip(rails, _fitting(spec, host, group, len(rails), devices), strict=True)
     _check_disjoint(host, chosen)
     try:
         ports = {str(rail): _port(chosen[rail]) for rail in spec.rails(host)}
@@ -100,8 +101,14 @@ def lock_host(spec: FabricSpec, host: Host, devices: Devices) -> LockedHost:
         raise GpufabError(f"{host.name}: a device reports {detail['input']!r} as its {detail['loc'][-1]}") from failure
 
 
-def _fitting(spec: FabricSpec, host: Host, network: str, count: int, devices: Devices) -> list[Nic]:
-    found = sorted((nic for nic in devices.nics if _fits(nic, spec.networks[network])), key=lambda nic: nic.pci)
+_Group = tuple[str, str]
+"""A network, and the PCI addresses of the ports on it."""
+
+
+def _fitting(spec: FabricSpec, host: Host, group: _Group, count: int, devices: Devices) -> list[Nic]:
+    network, pci = group
+    fits = (nic for nic in devices.nics if fnmatchcase(nic.pci, pci) and _fits(nic, spec.networks[network]))
+    found = sorted(fits, key=lambda nic: nic.pci)
     if len(found) == count:
         return found
     listed = ", ".join(_told(nic) for nic in devices.nics if not nic.is_vf) or "no NIC at all"
@@ -159,7 +166,7 @@ def _check_disjoint(host: Host, chosen: Mapping[Rail, Nic]) -> None:
     for rail, nic in chosen.items():
         owner = owners.setdefault(nic.pci, rail)
         if owner != rail:
-            hint = f"write the ports of {host.name} into {FILE_NAME} by hand"
+            hint = "tell them apart by speed_gbps of the networks, or by pci: of the profile's ports"
             raise GpufabError(f"{host.name}: {nic.pci} fits both {owner} and {rail}", hint)
 
 

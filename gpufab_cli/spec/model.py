@@ -17,7 +17,7 @@ from gpufab_cli.spec.base import Model, NotEmpty
 from gpufab_cli.spec.faults import raise_any
 from gpufab_cli.spec.hooks import Hook, hook_faults
 from gpufab_cli.spec.override import overridden
-from gpufab_cli.spec.types import AbsolutePath, AddressRange, FilePath, HostRange, LoginName, Name
+from gpufab_cli.spec.types import AbsolutePath, AddressRange, FilePath, HostRange, LoginName, Name, PciPattern
 
 State = Literal["active", "maintenance", "absent"]
 Transport = Literal["roce", "infiniband", "ethernet"]
@@ -136,6 +136,13 @@ class Ports(Model):
     """The network."""
     rail: Rails
     """The rails of it: 0, 0-7, "0-3,6" or [0, 1]."""
+    pci: PciPattern = "*"
+    """Which PCI addresses may be these ports, with wildcards, such as *.1: read only when the lock is drafted."""
+
+    @property
+    def rails(self) -> "tuple[Rail, ...]":
+        """The ports one by one."""
+        return tuple(Rail(self.network, number) for number in self.rail)
 
 
 class Profile(Model):
@@ -147,7 +154,7 @@ class Profile(Model):
     @property
     def rails(self) -> "tuple[Rail, ...]":
         """The ports of a host, in the order of the file."""
-        return tuple(Rail(ports.network, number) for ports in self.ports for number in ports.rail)
+        return tuple(rail for ports in self.ports for rail in ports.rails)
 
 
 class HostEntry(Model):

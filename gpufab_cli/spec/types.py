@@ -22,6 +22,9 @@ GpuUuid = Annotated[str, Pattern(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{1
 OneLine = Annotated[
     str, Pattern(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,200}", "one line of text, 200 characters at most")
 ]
+PciPattern = Annotated[
+    str, Pattern(r"[0-9a-f:.*?\[\]!-]{1,40}", "a PCI address with wildcards, such as *.1 or 0000:1?:00.0")
+]
 
 NAME_LENGTH = 253  # of a whole host name (RFC 1035, section 2.3.4, less length octets)
 

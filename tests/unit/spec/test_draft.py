@@ -167,3 +167,18 @@ def test_a_port_without_rdma_is_one_of_an_ethernet_network():
     found = lock_host(fabric, fabric.hosts[0], Devices((plain, nic(0), nic(1))))
     assert found.ports["management/0"].pci == plain.pci
     assert found.ports["management/0"].mac == plain.netdevs[0].mac
+
+
+def test_networks_of_one_speed_are_told_apart_by_pci_address():
+    fabric = spec(
+        ("  management:", "  plane-b: {transport: roce, qos: dcqcn, rails: 2}\n  management:"),
+        ("rail: 0-1}", 'rail: 0-1, pci: "*.0"}, {network: plane-b, rail: 0-1, pci: "*.1"}'),
+    )
+    second = [replace(nic(number), pci=nic(number).pci[:-1] + "1") for number in (0, 1)]
+    found = lock_host(fabric, fabric.hosts[0], Devices((nic(0), second[0], nic(1), second[1])))
+    assert [(rail, port.pci) for rail, port in found.ports.items()] == [
+        ("compute/0", "0000:18:00.0"),
+        ("compute/1", "0000:28:00.0"),
+        ("plane-b/0", "0000:18:00.1"),
+        ("plane-b/1", "0000:28:00.1"),
+    ]
