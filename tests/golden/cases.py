@@ -12,6 +12,8 @@ from gpufab_cli.spec.lock import load_lock
 HERE = Path(__file__).parent
 SPEC = HERE / "spec" / "cases"
 RENDER = HERE / "render" / "cases"
+EXAMPLES = ("hgx-h100-roce", "inference-100g", "infiniband-ndr", "site-dscp-40")
+"""The fabrics below inventory/ whose locks and inventories are committed; the lab's are made at run time."""
 
 
 def names(root):

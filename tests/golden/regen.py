@@ -4,9 +4,7 @@ from pathlib import Path
 
 from gpufab_cli.render.fabric import changes, inventory_path
 from gpufab_cli.render.files import compare, write
-from tests.golden.cases import RENDER, SPEC, inventory_of, names, stderr_of
-
-EXAMPLES = ("hgx-h100-roce",)
+from tests.golden.cases import EXAMPLES, RENDER, SPEC, inventory_of, names, stderr_of
 
 
 def main():

@@ -5,7 +5,7 @@ import difflib
 import pytest
 
 from gpufab_cli.render.fabric import changes
-from tests.golden.cases import RENDER, inventory_of, names
+from tests.golden.cases import EXAMPLES, RENDER, inventory_of, names
 
 
 def expected(case):
@@ -25,7 +25,8 @@ def test_an_inventory_is_rendered_to_the_letter(name):
     assert not lines, "\n".join(lines)
 
 
-def test_the_example_is_as_rendered(repository):
-    fabric = repository / "inventory" / "hgx-h100-roce" / "fabric.yml"
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_as_rendered(repository, name):
+    fabric = repository / "inventory" / name / "fabric.yml"
     lines = [line for change in changes(fabric) for line in change.diff(fabric.parent)]
     assert not lines, "".join(lines)

@@ -8,8 +8,8 @@ import pytest
 from gpufab_cli.spec import source
 from gpufab_cli.spec.schema import json_schema
 from tests.fabrics import changed
+from tests.golden.cases import EXAMPLES
 
-EXAMPLES = ("hgx-h100-roce", "lab")
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 
 
@@ -25,7 +25,7 @@ def test_it_is_a_schema():
     jsonschema.Draft202012Validator.check_schema(json_schema())
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", ["lab", *EXAMPLES])
 def test_the_examples_fit(repository, name):
     assert told(source.read(repository / "inventory" / name / "fabric.yml").data) == []
 
