@@ -23,6 +23,10 @@ def qos_want(qos: Qos) -> QosWant:
         traffic_class=tos if qos.traffic_class else None,
         rdma_cm_tos=tos if qos.rdma_cm else None,
         rdma_cm_mode=qos.rdma_cm.mode if qos.rdma_cm else None,
+        cable_m=qos.cable_m,
+        prio_buffer=qos.buffers.priority if qos.buffers else None,
+        buffer_bytes=qos.buffers.bytes if qos.buffers else None,
+        dcqcn=qos.dcqcn,
     )
 
 

@@ -17,6 +17,7 @@ from gpufab_cli.spec.base import Model, NotEmpty
 from gpufab_cli.spec.faults import raise_any
 from gpufab_cli.spec.hooks import Hook, hook_faults
 from gpufab_cli.spec.override import overridden
+from gpufab_cli.spec.tuning import Buffers, Cable, Dcqcn
 from gpufab_cli.spec.types import AbsolutePath, AddressRange, FilePath, HostRange, LoginName, Name, PciPattern
 
 State = Literal["active", "maintenance", "absent"]
@@ -91,6 +92,12 @@ class Qos(Model):
     """Whether the first class's ToS is forced on every queue pair, whatever the application asks for."""
     rdma_cm: RdmaCm | None = RdmaCm()
     """Defaults of RDMA-CM connections; null leaves them alone."""
+    dcqcn: Dcqcn | None = None
+    """DCQCN parameters by their usual names, such as {rpg_ai_rate: 5}; those left out are not managed."""
+    cable_m: Cable | None = None
+    """Length of the longest cable in metres, from which drivers derive PFC headroom; not managed if left out."""
+    buffers: Buffers | None = None
+    """Receive buffers in place of those that the driver computes; not managed if left out."""
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

@@ -8,6 +8,7 @@ import re
 from typing import Mapping, Sequence, Tuple, Union
 
 from ..change import ABSENT, Absent, Unknown
+from ..firmware import backend as firmware
 from ..host import Host, HostError, Reader
 from .backend import Congestion, Port, Turn
 from .knobs import debugfs_file
@@ -16,7 +17,6 @@ from .want import PRIORITIES
 
 CONTROL: Control = "inbox"
 DEBUGFS = "/sys/kernel/debug/mlx5"
-CONFIG_TOOLS = ("mlxconfig", "mstconfig")
 _CNP_FILES = {"cnp_dscp": "np_cnp_dscp", "cnp_priority": "np_cnp_prio"}
 
 
@@ -63,30 +63,24 @@ def mask_parameter(pci: str) -> str:
 
 def read_mask(host: Reader, pci: str) -> Union[Tuple[int, ...], Unknown]:
     """The priorities for which the firmware, as it runs now, has congestion control on."""
-    tool = next((name for name in CONFIG_TOOLS if host.installed(name)), None)
-    if tool is None:
-        return Unknown("ECN is the firmware's mask here, and neither mlxconfig nor mstconfig is installed to read it")
     parameter = mask_parameter(pci)
-    output = host.query(tool, "-d", pci, "-e", "q", parameter)
-    if isinstance(output, Unknown):
-        return output
-    if output.rc != 0:
-        return Unknown(f"{tool} -d {pci}: {output.error}")
-    return parse_mask(output.stdout, tool, parameter)
+    found = firmware.read(host, pci, (parameter,))
+    if isinstance(found, Unknown):
+        return Unknown(f"ECN is the firmware's {parameter} here: {found.reason}")
+    row = found[parameter]
+    if isinstance(row, Absent):
+        return Unknown(f"ECN is the firmware's {parameter} here, and this firmware has none of that name")
+    return parse_mask(row.current)
 
 
-def parse_mask(text: str, tool: str, parameter: str) -> Union[Tuple[int, ...], Unknown]:
-    """The running mask: of the columns Default, Current and Next Boot the middle one."""
-    row = re.search(rf"^\*? *(?:RO)? *{parameter} +(\S+) +(\S+) +(\S+) *$", text, re.MULTILINE)
-    value = re.fullmatch(r"0x[0-9a-fA-F]{1,2}|\d{1,3}", row.group(2)) if row and _has_columns(text) else None
-    mask = int(value.group(), 0) if value else 2**PRIORITIES
+def parse_mask(cell: Union[str, Unknown]) -> Union[Tuple[int, ...], Unknown]:
+    """The priorities of a mask, printed in decimal or hexadecimal."""
+    if isinstance(cell, Unknown):
+        return cell
+    mask = int(cell, 0) if re.fullmatch(r"0x[0-9a-fA-F]{1,2}|0|[1-9]\d{0,2}", cell) else 2**PRIORITIES
     if mask >= 2**PRIORITIES:
-        return Unknown(f"{tool}: no running {parameter} as a known release prints it")
+        return Unknown(f"{cell!r} is no mask of {PRIORITIES} priorities")
     return tuple(priority for priority in range(PRIORITIES) if mask >> priority & 1)
-
-
-def _has_columns(text: str) -> bool:
-    return re.search(r"^Configurations: +Default +Current +Next Boot *$", text, re.MULTILINE) is not None
 
 
 def set_ecn(host: Host, port: Port, sides: Mapping[str, Turn]) -> None:  # noqa: ARG001 (a backend's signature)
