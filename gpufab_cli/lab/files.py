@@ -1,6 +1,7 @@
 """What the lab keeps on disk: its own state, keys, and the files by which ssh reaches the nodes."""
 
 import json
+import uuid
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -22,8 +23,9 @@ class NodeRecord:
 
 @dataclass
 class LabFile:
-    """lab.json."""
+    """lab.json. The token tells this lab's containers and processes from those of an earlier lab in the same folder."""
 
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
     site: Site = field(default_factory=Site)
     nodes: dict[str, NodeRecord] = field(default_factory=dict)
 
@@ -33,7 +35,7 @@ class LabFile:
         if not path.exists():
             return cls()
         raw = json.loads(path.read_text())
-        return cls(Site(**raw["site"]), {name: NodeRecord(**node) for name, node in raw["nodes"].items()})
+        return cls(raw["token"], Site(**raw["site"]), {name: NodeRecord(**node) for name, node in raw["nodes"].items()})
 
     def save(self, path: Path) -> None:
         """Writes lab.json whole or not at all."""

@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import importlib.util
 import itertools
 import json
 import os
@@ -78,11 +79,13 @@ class Lab:
         raise LabError(f"no node {name!r}", hint=f"known: {known}" if known else "gpufab lab up")
 
     def _node(self, record: NodeRecord) -> Node:
+        book = self._file()
         return Node(
             record,
             container=f"{self._prefix}{record.name}",
             netns=self._netns,
-            site=self._file().site,
+            token=book.token,
+            site=book.site,
             state=self.folder / "nodes" / record.name,
             run=self._run / record.name,
         )
@@ -138,10 +141,11 @@ class Lab:
         book.save(self.folder / "lab.json")
 
     def _clean(self) -> None:
-        """Removes this lab's containers that lab.json does not know: leftovers of a killed run."""
+        """Removes containers that lab.json does not know: leftovers of a killed run or of a folder that was deleted."""
         ours = {node.container for node in self.nodes()}
-        for name in podman.containers(self._prefix).keys() - ours:
-            podman.remove(name)
+        for name, entry in podman.containers(self._prefix).items():
+            if name not in ours or (entry["Labels"] or {}).get(podman.LABEL) != self._file().token:
+                podman.remove(name)
 
     def _write_ssh(self) -> None:
         there = [node for node in self.nodes() if node.host_key.exists()]
@@ -254,6 +258,10 @@ def require() -> None:
     missing = [package for program, package in _NEEDED.items() if not shutil.which(program)]
     if not shutil.which("fusermount") and not shutil.which("fusermount3"):
         missing.append("fuse")
+    if importlib.util.find_spec("mfusepy") is None:
+        raise LabError("the lab needs the Python package mfusepy", hint="pip install 'gpufab[lab]'")
+    if not Path("/dev/fuse").exists():
+        raise LabError("this host has no /dev/fuse", hint="modprobe fuse")
     if missing:
         raise LabError(
             f"the lab needs programs that are not here: {', '.join(missing)}", hint=f"apt install {' '.join(missing)}"

@@ -18,7 +18,7 @@ from gpufab_cli.lab.errors import LabError
 from gpufab_cli.lab.files import NodeRecord
 from gpufab_cli.lab.hardware.boot import IN_NODE
 from gpufab_cli.lab.hardware.process import Settings
-from gpufab_cli.lab.hardware.server import ask_control
+from gpufab_cli.lab.hardware.server import ask_control, peer_pid
 from gpufab_cli.lab.railnet import Site
 from gpufab_cli.lab.shell import run, succeeds
 
@@ -34,6 +34,7 @@ class Node:
     record: NodeRecord
     container: str
     netns: str
+    token: str
     site: Site
     state: Path
     run: Path
@@ -43,7 +44,15 @@ class Node:
         """What its hardware process is told."""
         record, site = self.record, self.site
         return Settings(
-            record.name, record.number, record.machine, self.netns, self.state, self.run, site.mtu, site.ipv4
+            record.name,
+            record.number,
+            record.machine,
+            self.netns,
+            self.token,
+            self.state,
+            self.run,
+            site.mtu,
+            site.ipv4,
         )
 
     @property
@@ -60,7 +69,7 @@ class Node:
             LabError: It does not answer, or refuses.
         """
         try:
-            reply = ask_control(self.settings.control, verb=verb, **request)
+            reply = ask_control(self.settings.control, token=self.token, verb=verb, **request)
         except OSError:
             raise LabError(f"the hardware process of {self.record.name} is gone", hint="gpufab lab up") from None
         if "error" in reply:
@@ -83,30 +92,41 @@ class Node:
         for folder in (self.state, self.settings.sys, self.settings.folder):
             folder.mkdir(parents=True, exist_ok=True)
         path = self.settings.save()
-        with (self.state / "hardware.log").open("a") as log:
-            subprocess.Popen(
+        log = self.state / "hardware.log"
+        with log.open("a") as output:
+            process = subprocess.Popen(
                 [sys.executable, "-m", "gpufab_cli.lab.hardware.process", str(path)],
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=output,
+                stderr=output,
                 start_new_session=True,
                 cwd="/",
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
-        self.wait_for(self.hardware_lives, _HARDWARE_START_S, f"hardware process; see {self.state / 'hardware.log'}")
+        self.wait_for(
+            lambda: self.hardware_lives() or process.poll() is not None, _HARDWARE_START_S, "hardware process"
+        )
+        if process.poll() is not None:
+            lines = log.read_text().splitlines()
+            raise LabError(f"the hardware process of {self.record.name} ended: {lines[-1]}", hint=f"see {log}")
         return True
 
     def end_hardware(self) -> None:
         """Unmounts /sys, dead or alive, and ends the process behind it."""
-        pid = None
-        with contextlib.suppress(LabError):
-            pid = int(self.ask("status")["pid"])
+        pid = self._hardware_pid()
         while _is_mounted(self.settings.sys):
             run(["umount", "--lazy", str(self.settings.sys)])
         if pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
         self.settings.control.unlink(missing_ok=True)
+
+    def _hardware_pid(self) -> int | None:
+        """The process at the other end of the socket, this lab's or an earlier one's."""
+        try:
+            return peer_pid(self.settings.control)
+        except OSError:
+            return None
 
     # ---- container ---------------------------------------------------------------------------------------------------
 
@@ -128,7 +148,7 @@ class Node:
             (self.settings.folder, IN_NODE, "ro"),
             (self.state / "ssh", "/etc/ssh/lab", "ro"),
         )
-        return podman.Container(self.container, self.record.name, image, self.record.ssh_port, mounts)
+        return podman.Container(self.container, self.record.name, image, self.record.ssh_port, self.token, mounts)
 
     def wait_up(self) -> None:
         """Waits until systemd has settled and sshd answers.

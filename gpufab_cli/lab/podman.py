@@ -10,6 +10,7 @@ from typing import Any
 from gpufab_cli.lab.errors import LabError
 from gpufab_cli.lab.shell import run, succeeds
 
+LABEL = "gpufab.lab"  # the label that holds the lab's token
 # Where CAP_SYS_RESOURCE is missing podman cannot raise limits, and it tries to unless it is told.
 _OPEN_FILES, _PROCESSES = 20000, 4096
 # Long enough for systemd to stop its units, short enough for a node whose hardware hangs.
@@ -24,6 +25,7 @@ class Container:
     hostname: str
     image: str
     ssh_port: int
+    token: str
     mounts: tuple[tuple[Path, str, str], ...]
 
 
@@ -68,6 +70,7 @@ def containers(prefix: str) -> dict[str, dict[str, Any]]:
 def create(container: Container) -> None:
     """Makes a container that starts again whenever its system reboots."""
     argv = ["podman", *runtime(), "create", "--name", container.name, "--hostname", container.hostname]
+    argv += [f"--label={LABEL}={container.token}"]
     argv += ["--systemd=always", "--restart=always", "--cap-add=NET_ADMIN,NET_RAW,SYS_PTRACE"]
     argv += [f"--ulimit={_limit('nofile', resource.RLIMIT_NOFILE, _OPEN_FILES)}"]
     argv += [f"--ulimit={_limit('nproc', resource.RLIMIT_NPROC, _PROCESSES)}"]

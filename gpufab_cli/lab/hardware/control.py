@@ -12,8 +12,10 @@ from gpufab_cli.lab.hardware.state import Fault
 Reply = dict[str, Any]
 
 
-def answer(hw: Hardware, request: dict[str, Any]) -> Reply:
-    """Answers one request; an error is `{"error": text}`."""
+def answer(hw: Hardware, token: str, request: dict[str, Any]) -> Reply:
+    """Answers one request; an error is `{"error": text}`. `token` is the lab's, which must ask with it."""
+    if request.pop("token", None) != token:
+        return {"error": "this is the hardware of another lab"}
     verb = _VERBS.get(str(request.pop("verb", "")))
     if verb is None:
         return {"error": "unknown verb"}

@@ -26,6 +26,7 @@ class Settings:
     number: int
     machine: str
     netns: str
+    token: str
     state: Path
     run: Path
     mtu: int
@@ -74,7 +75,7 @@ def main(settings: Settings) -> None:
         return power.on(request) if request.tool == "gpufab-boot" else dispatch.answer(hw, request)
 
     server.serve_tools(settings.folder / "tools.sock", answer)
-    server.serve_control(settings.control, lambda request: control.answer(hw, request))
+    server.serve_control(settings.control, lambda request: control.answer(hw, settings.token, request))
     mount.serve(hw, settings.sys)
 
 

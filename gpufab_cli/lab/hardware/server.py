@@ -93,3 +93,15 @@ def ask_control(path: Path, **request: Any) -> dict[str, Any]:
         raise ConnectionError(f"{path} hung up")
     reply: dict[str, Any] = json.loads(said)
     return reply
+
+
+def peer_pid(path: Path) -> int:
+    """The process that listens on a socket.
+
+    Raises:
+        OSError: Nobody does.
+    """
+    with socket.socket(socket.AF_UNIX) as link:
+        link.connect(os.fspath(path))
+        raw = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(raw)[0])

@@ -53,7 +53,7 @@ def _record(name, number):
 
 
 def test_lab_json_round_trip_and_numbers(tmp_path):
-    book = LabFile(Site(4200, "10.9.{rail}.{host}/24"), {"a": _record("a", 1), "c": _record("c", 3)})
+    book = LabFile("t", Site(4200, "10.9.{rail}.{host}/24"), {"a": _record("a", 1), "c": _record("c", 3)})
     book.save(tmp_path / "lab.json")
     assert LabFile.load(tmp_path / "lab.json") == book
     assert book.free_number() == 2
