@@ -1,0 +1,113 @@
+"""A little SSH server on the loopback: takes one key, runs what it is told as a process, or misbehaves on request."""
+
+import contextlib
+import socket
+import subprocess
+import threading
+
+import paramiko
+
+
+_GONE = (paramiko.SSHException, EOFError, OSError)
+"""What the server meets when a client has had enough."""
+
+
+class _Door(paramiko.ServerInterface):
+    def __init__(self, server):
+        self._server = server
+
+    def check_auth_publickey(self, username, key):
+        good = username == "ops" and key.get_base64() == self._server.user_key
+        return paramiko.AUTH_SUCCESSFUL if good else paramiko.AUTH_FAILED
+
+    def get_allowed_auths(self, username):
+        return "publickey"
+
+    def check_channel_request(self, kind, chanid):
+        return paramiko.OPEN_SUCCEEDED
+
+    def check_channel_exec_request(self, channel, command):
+        threading.Thread(target=self._server.run, args=(channel, command), daemon=True).start()
+        return True
+
+
+class Sshd:
+    """``behaviour`` is one of the methods: what happens to a connection that comes in."""
+
+    def __init__(self, host_key, user_key):
+        self.host_key, self.user_key = host_key, user_key
+        self.connections = 0
+        self.behaviour = self.serve
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self._open = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            self.connections += 1
+            self._open.append(connection)
+            threading.Thread(target=self._guarded, args=(connection,), daemon=True).start()
+
+    def _guarded(self, connection):
+        with contextlib.suppress(*_GONE):
+            self.behaviour(connection)
+
+    def serve(self, connection):
+        transport = paramiko.Transport(connection)
+        transport.add_server_key(self.host_key)
+        self._open.append(transport)
+        transport.start_server(server=_Door(self))
+        self._open.append(transport.accept(30))  # a channel that nobody holds is closed
+
+    def silent(self, connection):
+        """Takes the connection and says nothing, as a node whose sshd hangs."""
+
+    def rude(self, connection):
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        connection.close()
+
+    def run(self, channel, command):
+        """Run a command with the channel as its stdin, stdout and stderr."""
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", command.decode()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self._open.append(process)
+        threading.Thread(target=self._feed, args=(channel, process), daemon=True).start()
+        errors = threading.Thread(target=self._pump, args=(process.stderr, channel.sendall_stderr), daemon=True)
+        errors.start()
+        self._pump(process.stdout, channel.sendall)
+        errors.join()
+        with contextlib.suppress(*_GONE):
+            channel.send_exit_status(process.wait())
+            channel.close()
+
+    @staticmethod
+    def _feed(channel, process):
+        with contextlib.suppress(*_GONE):
+            while chunk := channel.recv(65536):
+                process.stdin.write(chunk)
+                process.stdin.flush()
+            process.stdin.close()
+
+    @staticmethod
+    def _pump(stream, send):
+        with contextlib.suppress(*_GONE):
+            while chunk := stream.read1(65536):
+                send(chunk)
+
+    def close(self):
+        self._socket.close()
+        for item in self._open:
+            if isinstance(item, subprocess.Popen):
+                item.kill()
+                item.wait()
+            elif item is not None:
+                item.close()
