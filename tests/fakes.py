@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from contextlib import contextmanager
 
+from gpufab_cli.module_utils import nvml
 from gpufab_cli.module_utils.change import ABSENT, Unknown
 from gpufab_cli.module_utils.host import ForbiddenQueryError, HostError, Output
 from gpufab_cli.module_utils.queries import allowed
@@ -19,6 +20,8 @@ class FakeHost:
         self.answers: dict[tuple[str, ...], Output | Unknown | Callable] = dict(answers or {})
         self.unreadable: dict[str, str] = {}
         self.writes: list[tuple] = []
+        self.inodes: dict[str, int] = {}
+        self.library = None  # what stands for libnvidia-ml
         self.locked = 0
         self._uid = uid
 
@@ -56,6 +59,20 @@ class FakeHost:
         if path in self.unreadable:
             return Unknown(f"{path}: {self.unreadable[path]}")
         return self.links.get(self._resolve(path), ABSENT)
+
+    def inode(self, path):
+        return self.inodes.get(path, 1 if self.exists(path) else ABSENT)
+
+    def has_nvml(self):
+        return self.library is not None
+
+    def nvml(self, question):
+        return _ask(nvml.Getters, question, self.library)
+
+    def set_nvml(self, order):
+        answer = _ask(nvml.Setters, order, self.library)
+        if isinstance(answer, Unknown):
+            raise HostError(answer.reason)
 
     def exists(self, path):
         path = self._resolve(path)
@@ -134,6 +151,14 @@ class FakeHost:
     def lock(self, path, seconds):
         self.locked += 1
         yield
+
+
+def _ask(kind, question, library):
+    """A question to NVML, without a process of its own but through JSON all the same."""
+    try:
+        return json.loads(json.dumps(question(kind(library))))
+    except nvml.NvmlError as error:
+        return Unknown(f"NVML: {error}")
 
 
 def ok(value):
