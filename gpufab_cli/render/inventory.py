@@ -87,6 +87,9 @@ def _connection(spec: FabricSpec) -> dict[str, Any]:
         "ansible_python_interpreter": connection.python,
         "ansible_host_key_checking": True,
         "ansible_pipelining": True,
+        # Ansible names the socket of a shared connection after the host's name alone: two fabrics with a gpu01 each
+        # would talk over one another's. %C (ssh_config(5)) hashes the address, port, user and jump host in fact used.
+        "ansible_control_path": "%(directory)s/%%C",
         "ansible_ssh_common_args": _ssh_args(connection),
         **(sudo if connection.become == "sudo" else {"ansible_become": False}),
     }
