@@ -141,11 +141,20 @@ class Lab:
         book.save(self.folder / "lab.json")
 
     def _clean(self) -> None:
-        """Removes containers that lab.json does not know: leftovers of a killed run or of a folder that was deleted."""
+        """Removes what lab.json does not know: leftovers of a killed run or of a folder that was deleted."""
         ours = {node.container for node in self.nodes()}
+        for node in self._running_hardware():
+            if node.container not in ours:
+                node.end_hardware()
+                shutil.rmtree(node.run)
         for name, entry in podman.containers(self._prefix).items():
             if name not in ours or (entry["Labels"] or {}).get(podman.LABEL) != self._file().token:
                 podman.remove(name)
+
+    def _running_hardware(self) -> list[Node]:
+        """A node for each hardware process there may be, whether lab.json knows it or not."""
+        names = [folder.name for folder in self._run.iterdir()] if self._run.is_dir() else []
+        return [self._node(NodeRecord(name, number=0, machine="", ssh_port=0)) for name in names]
 
     def _write_ssh(self) -> None:
         there = [node for node in self.nodes() if node.host_key.exists()]
@@ -158,7 +167,7 @@ class Lab:
         with self._locked():
             for name in podman.containers(self._prefix):
                 podman.remove(name)
-            self._each(self.nodes(), Node.end_hardware)
+            self._each(self._running_hardware(), Node.end_hardware)
             railnet.delete(self._netns)
             shutil.rmtree(self._run, ignore_errors=True)
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -39,6 +39,7 @@ class Nic:
     pcie_width: int
     total_vfs: int
     buffer_bytes: int
+    link_layer: str = "Ethernet"
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,11 @@ class Machine:
     gpu: Gpu
     ports: tuple[PortPlace, ...]
     gpus: tuple[Place, ...]
+
+    @property
+    def ethernet(self) -> bool:
+        """Whether its ports are Ethernet; else InfiniBand."""
+        return self.nic.link_layer == "Ethernet"
 
     def rail(self, selector: str) -> int:
         """Finds a port by rail number or netdev name.

@@ -1,11 +1,13 @@
 """What a boot, a reload, a crash and a killed run leave behind."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
 
+from gpufab_cli.lab import podman
 from gpufab_cli.lab.lab import Lab
 
 pytestmark = pytest.mark.lab
@@ -75,6 +77,9 @@ def test_two_labs_live_side_by_side_and_down_leaves_nothing(lab, sh, tmp_path):
         other.up(["gpu01"])
         assert other.run("gpu01", "ping -c1 -W1 10.10.0.2").returncode != 0
         assert sh("ls /sys/class/infiniband | wc -l") == "8\n"
+        shutil.rmtree(other.folder)
+        other.up(["gpu07"])
+        assert list(podman.containers(f"gpufab-{other.id}-")) == [f"gpufab-{other.id}-gpu07"]
     finally:
         other.down()
     assert not other.folder.exists()

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpufab_cli.lab.hardware.cards import Card
+from gpufab_cli.lab.hardware.vf_state import Sriov
 from gpufab_cli.lab.machine import Machine
 
 PRIORITIES = 8
@@ -84,6 +86,7 @@ class Port:
     rp: dict[str, int] = field(default_factory=lambda: dict(RP_DEFAULTS))
     traffic_class: int | None = None
     cma: Cma = field(default_factory=Cma)
+    sriov: Sriov = field(default_factory=Sriov)
     link_downs: int = 0
 
     def driver_reload(self) -> "Port":
@@ -108,6 +111,8 @@ class State:
     boot_id: str = ""
     boots: int = 0
     faults: list[Fault] = field(default_factory=list)
+    cards: dict[str, Card] = field(default_factory=dict)
+    """Firmware parameters by the slot of the card."""
 
     @classmethod
     def factory(cls, machine: Machine) -> "State":
@@ -117,6 +122,9 @@ class State:
     def reboot(self) -> None:
         """Drops what hardware drops at a reboot and takes a new boot id; faults stay, unless they are processes."""
         self.ports = {name: Port() for name in self.ports}
+        if not self.fault("firmware-not-applied"):
+            for card in self.cards.values():
+                card.reset()
         self.faults = [fault for fault in self.faults if fault.name not in PROCESSES]
         self.boot_id = str(uuid.uuid4())
         self.boots += 1
@@ -153,10 +161,11 @@ class State:
             boot_id=raw["boot_id"],
             boots=raw["boots"],
             faults=[Fault(**fault) for fault in raw["faults"]],
+            cards={slot: Card(**card) for slot, card in raw["cards"].items()},
         )
 
 
 def _port(raw: dict[str, Any]) -> Port:
     """JSON turns the integer keys of the DSCP map into strings: back again."""
     dscp = {int(code): prio for code, prio in raw["dscp"].items()}
-    return Port(**{**raw, "dscp": dscp, "ets": Ets(**raw["ets"]), "cma": Cma(**raw["cma"])})
+    return Port(**{**raw, "dscp": dscp, "ets": Ets(**raw["ets"]), "cma": Cma(**raw["cma"]), "sriov": Sriov.load(raw["sriov"])})
