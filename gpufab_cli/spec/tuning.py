@@ -21,8 +21,9 @@ class _Parameters:
             item.name: (types[item.name], Field(None, description=_doc(types[item.name])))
             for item in dataclasses.fields(source)
         }
+        name = source.__name__.removesuffix("Want")
         model = create_model(
-            source.__name__, __base__=Model, __doc__="DCQCN parameters by their usual names.", **fields
+            name, __base__=Model, __doc__="DCQCN parameters by their usual names.", **fields
         )
         return core_schema.no_info_after_validator_function(
             lambda found: source(**found.model_dump()), handler.generate_schema(model)

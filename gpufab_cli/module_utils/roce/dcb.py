@@ -31,8 +31,8 @@ def read(host: Reader, netdev: str, *, buffers: bool) -> Dcb:
         tc_tsa=tc_tsa,
         tc_bw=tc_bw,
         cable_m=_parse("pfc", netdev, pfc, lambda data: _int(data["delay"], 65535)),
-        prio_buffer=_parse("buffer", netdev, sizes, lambda data: _eight(data["prio_buffer"])),
-        buffer_bytes=_parse("buffer", netdev, sizes, lambda data: _eight(data["buffer_size"])),
+        prio_buffer=_parse("buffer", netdev, sizes, lambda data: _eight(data["prio_buffer"], PRIORITIES - 1)),
+        buffer_bytes=_parse("buffer", netdev, sizes, lambda data: _eight(data["buffer_size"], 2**32 - 1)),
     )
 
 
@@ -104,10 +104,10 @@ def _parse_dcbx(data: Dict[str, Any]) -> Owner:
     return "host" if data.get("host") is True and data.get("lld_managed") is not True else "firmware"
 
 
-def _eight(values: Sequence[object]) -> Tuple[int, ...]:
+def _eight(values: Sequence[object], high: int) -> Tuple[int, ...]:
     if len(values) != PRIORITIES:
         raise ValueError("buffer")
-    return tuple(_int(value, 2**32 - 1) for value in values)
+    return tuple(_int(value, high) for value in values)
 
 
 def _int(value: object, high: int) -> int:

@@ -84,7 +84,9 @@ def _addresses(path: Path, port: PortWant, netdev: Netdev, seen: PortSeen) -> It
     for upper in netdev.uppers:
         held += _known(upper.addresses)
     if port.address is not None and isinstance(netdev.addresses, tuple) and port.address not in held:
-        yield Finding("roce.address", path, f"{netdev.name} has {', '.join(held) or 'none'}, not {port.address}")
+        yield Finding(
+            "roce.address", path, f"{netdev.name} has {', '.join(held) or 'none'}, the fabric wants {port.address}"
+        )
         return
     if not isinstance(seen.gids, tuple) or netdev.operstate != "up":
         return

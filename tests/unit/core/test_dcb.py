@@ -3,7 +3,7 @@
 import pytest
 
 from gpufab_cli.module_utils.change import Unknown
-from gpufab_cli.module_utils.host import Output
+from gpufab_cli.module_utils.host import HostError, Output
 from gpufab_cli.module_utils.roce import dcb
 from tests.fakes import FakeHost, failed, ok
 
@@ -43,8 +43,7 @@ def test_ets():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "\n", "null", "[]", "{}"]
-    + ['{"prio_pfc":[true]}', '{"prio_pfc":[0,0,0,1,0,0,0,0]}', "pfc-cap 8", '{"prio_pfc":7}'],
+    ["", "\n", "null", "[]", "{}", '{"prio_pfc":[true]}', '{"prio_pfc":[0,0,0,1,0,0,0,0]}', "pfc-cap 8", "[" * 99999],
 )
 def test_anything_else_is_unknown(text):
     found = dcb.read_pfc(host("pfc", Output(0, text, "")), "ens1")
@@ -90,6 +89,54 @@ def writes(current, desired):
 )
 def test_dscp_map_changes_only_what_differs(current, desired, commands):
     assert writes(current, desired) == commands
+
+
+@pytest.mark.parametrize(
+    ("text", "owner"),
+    [
+        ('{"host":true,"ieee":true}', "host"),
+        ('{"lld_managed":true,"ieee":true}', "firmware"),
+        ('{"host":true,"lld_managed":true}', "firmware"),
+        ("{}", "firmware"),
+    ],
+)
+def test_who_runs_dcbx(text, owner):
+    assert dcb.read(host("dcbx", ok(text)), "ens1", buffers=False).dcbx == owner
+
+
+@pytest.mark.parametrize("answer", [ok("[]"), ok('{"x":true}'), failed("Attribute read: Operation not supported\n")])
+def test_a_driver_that_does_not_say_who_runs_dcbx_is_unknown(answer):
+    assert isinstance(dcb.read(host("dcbx", answer), "ens1", buffers=False).dcbx, Unknown)
+
+
+def test_cable_and_buffers():
+    sizes = '{"prio_buffer":[0,0,0,1,0,0,0,0],"buffer_size":[10,20,0,0,0,0,0,0],"total_size":99}'
+    fake = host("pfc", ok(PFC_3))
+    fake.answers["dcb", "-j", "buffer", "show", "dev", "ens1"] = ok(sizes)
+    found = dcb.read(fake, "ens1", buffers=True)
+    assert (found.cable_m, found.prio_buffer[3], found.buffer_bytes[1]) == (7, 1, 20)
+    assert isinstance(dcb.read(fake, "ens1", buffers=False).buffer_bytes, Unknown)
+
+
+def sets(act):
+    fake = FakeHost()
+    fake._answer = lambda argv: Output(0, "", "")
+    act(fake)
+    return [" ".join(argv[1:]) for argv in fake.writes]
+
+
+def test_what_is_written_besides():
+    assert sets(lambda fake: dcb.set_cable(fake, "ens1", 5)) == ["pfc set dev ens1 delay 5"]
+    assert sets(lambda fake: dcb.set_owner(fake, "ens1", "host")) == ["dcbx set dev ens1 host ieee"]
+    eight = "0:1 1:1 2:1 3:1 4:1 5:1 6:1 7:1"
+    assert sets(lambda fake: dcb.set_prio_buffer(fake, "ens1", (1,) * 8)) == [
+        f"buffer set dev ens1 prio-buffer {eight}"
+    ]
+    assert sets(lambda fake: dcb.set_buffer_bytes(fake, "ens1", (1,) * 8)) == [
+        f"buffer set dev ens1 buffer-size {eight}"
+    ]
+    with pytest.raises(HostError, match="back to the firmware"):
+        dcb.set_owner(FakeHost(), "ens1", "firmware")
 
 
 def test_pfc_names_every_priority():
