@@ -20,6 +20,7 @@ class Fabric:
         self.folder = folder
         self.names = [f"gpu{number:02d}" for number in range(1, count + 1)]
         self.lab = Lab(folder / ".lab")
+        self.env: dict[str, str] = {}
         text = (REPOSITORY / "inventory/lab/fabric.yml").read_text()
         text = text.replace("gpu[01-02]", f"gpu[01-{count:02d}]").replace("../../.lab/", ".lab/")
         (folder / "fabric.yml").write_text(text)
@@ -36,7 +37,7 @@ class Fabric:
         return subprocess.run(
             [str(BIN / argv[0]), *argv[1:]],
             cwd=self.folder,
-            env={**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "200"},
+            env={**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "200", **self.env},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
