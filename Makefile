@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 LINTED := gpufab_cli tests molecule benchmarks
 SCENARIOS := $(notdir $(patsubst %/molecule.yml,%,$(wildcard molecule/*/molecule.yml)))
 
-.PHONY: help demo test lint types unit lab-tests molecule gen system venv clean
+.PHONY: help demo test lint types unit fuzz lab-tests molecule gen system venv clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ types: venv ## mypy, strict
 
 unit: venv ## Tests that need neither root nor containers
 	$(BIN)/pytest -m "not lab" -n auto
+
+fuzz: venv ## Ten thousand hostile specs of each kind (minutes; `make unit` runs a few)
+	GPUFAB_FUZZ=10000 $(BIN)/pytest tests/property/test_spec_hostile.py
 
 lab-tests: venv system ## Tests on whole emulated nodes
 	$(BIN)/pytest -m lab

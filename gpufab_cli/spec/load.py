@@ -110,11 +110,11 @@ def _wrong_type(written: str, value: Any, wanted: str) -> tuple[str, str]:
     if wanted == "text" and isinstance(value, (int, float)):
         kind = "a boolean" if isinstance(value, bool) else "a number"
         return f"{written} is read as {kind}, text is wanted", f'quote it: "{written}"'
-    if wanted == "a whole number" and isinstance(value, str) and value.strip().isdecimal():
+    if wanted == "a whole number" and isinstance(value, str) and type(source.scalar(value.strip())) is int:
         return f"{_shown(value)} is text, {wanted} is wanted", f"write it without quotes: {value.strip()}"
     if wanted == "true or false" and isinstance(value, str) and value.lower() in _YES_NO:
         return f"{value} is text in YAML 1.2, {wanted} is wanted", "write true or false"
-    return f"{_shown(value)} is not {wanted}", ""
+    return f"{written if isinstance(value, float) else _shown(value)} is not {wanted}", ""
 
 
 def _shown(value: Any) -> str:

@@ -7,6 +7,7 @@ attacker has (tags, anchors, aliases) is refused, and depth and size are bounded
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,13 @@ Loc = tuple[Any, ...]
 
 KEY = "[key]"  # the last step of a path that means the key itself, as in pydantic's own paths
 
-MAX_BYTES = 1 << 23  # a lock has some 1200 bytes a host with eight rails
+MAX_BYTES = 1 << 25  # a lock has some 1200 bytes a host with eight rails
 MAX_DEPTH = 16  # the deepest legal path of a fabric.yml has seven steps
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml where it is built in: eight times as fast
 
-_INT = re.compile(r"[-+]?[0-9]{1,18}|0o[0-7]{1,18}|0x[0-9a-fA-F]{1,15}")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_INT = re.compile(r"[-+]?[0-9]{1,40}|0o[0-7]{1,40}|0x[0-9a-fA-F]{1,40}")  # longer ones stay text, and are refused
+_FLOAT = re.compile(r"[-+]?(?:(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)")
 _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -46,7 +47,14 @@ class Document:
 
     name: str
     data: Any
-    marks: dict[Loc, Mark] = field(repr=False)
+    text: str = field(repr=False)
+
+    @cached_property
+    def marks(self) -> dict[Loc, Mark]:
+        """Where everything stands: read anew, for a right file never needs it and a lock is large."""
+        marks: dict[Loc, Mark] = {}
+        _Builder(self.name, marks).document(yaml.parse(self.text, Loader=_LOADER))
+        return marks
 
     def mark(self, loc: Loc) -> Mark:
         """The mark of a path, or that of the closest thing around it (a missing key has none of its own)."""
@@ -113,16 +121,19 @@ def parse(text: str, name: str) -> Document:
     Raises:
         SpecErrors: as :func:`read`.
     """
-    builder = _Builder(name)
+    builder = _Builder(name, None)
     try:
         data = builder.document(yaml.parse(text, Loader=_LOADER))
+        if builder.errors:  # once more, to tell the lines that they refer to
+            builder = _Builder(name, {})
+            builder.document(yaml.parse(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
         raise SpecErrors([_syntax_error(text, name, error)]) from error
     except yaml.YAMLError as error:
         raise SpecErrors([GpufabError(f"{name}: not YAML: {str(error).splitlines()[0]}")]) from error
     if builder.errors:
         raise SpecErrors(builder.errors)
-    return Document(name, data, builder.marks)
+    return Document(name, data, text)
 
 
 def _syntax_error(text: str, name: str, error: yaml.MarkedYAMLError) -> GpufabError:
@@ -134,11 +145,11 @@ def _syntax_error(text: str, name: str, error: yaml.MarkedYAMLError) -> GpufabEr
 
 
 class _Builder:
-    """Builds data and marks from the parser's events, collecting what is wrong on the way."""
+    """Builds data from the parser's events, and marks if there is a place for them; collects what is wrong."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, marks: dict[Loc, Mark] | None) -> None:
         self.name = name
-        self.marks: dict[Loc, Mark] = {}
+        self.marks = marks
         self.errors: list[GpufabError] = []
 
     def document(self, stream: Iterator[Any]) -> Any:
@@ -162,14 +173,13 @@ class _Builder:
         if len(loc) > MAX_DEPTH:
             self.fault(event, "nested too deeply")
             raise SpecErrors(self.errors)
-        line = event.start_mark.line + 1
-        self.marks.setdefault(loc, Mark(line))
+        if self.marks is not None:
+            self.marks[loc] = Mark(event.start_mark.line + 1, getattr(event, "value", ""))
         if isinstance(event, yaml.MappingStartEvent):
             return self.mapping(stream, loc)
         if isinstance(event, yaml.SequenceStartEvent):
             return self.sequence(stream, loc)
         if isinstance(event, yaml.ScalarEvent):
-            self.marks[loc] = Mark(line, event.value)
             return self.scalar(event)
         return None  # an alias, refused above
 
@@ -197,12 +207,17 @@ class _Builder:
                 break
             key = self.key(event)
             if key in found:
-                first = self.marks[*loc, key, KEY].line
-                self.fault(event, f"{dotted((*loc, key))}: given twice, first on line {first}")
+                self.twice(event, (*loc, key))
             where = (*loc, key)
-            self.marks[*where, KEY] = Mark(event.start_mark.line + 1, event.value)
-            found.setdefault(key, self.value(next(stream), stream, where))
+            if self.marks is not None:
+                self.marks.setdefault((*where, KEY), Mark(event.start_mark.line + 1, event.value))
+            value = self.value(next(stream), stream, where)
+            found.setdefault(key, value)
         return found
+
+    def twice(self, event: Any, loc: Loc) -> None:
+        first = self.marks[*loc, KEY].line if self.marks else 0
+        self.fault(event, f"{dotted(loc)}: given twice, first on line {first}")
 
     def key(self, event: Any) -> Any:
         if not isinstance(event, yaml.ScalarEvent):

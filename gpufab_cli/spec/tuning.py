@@ -22,9 +22,7 @@ class _Parameters:
             for item in dataclasses.fields(source)
         }
         name = source.__name__.removesuffix("Want")
-        model = create_model(
-            name, __base__=Model, __doc__="DCQCN parameters by their usual names.", **fields
-        )
+        model = create_model(name, __base__=Model, __doc__="DCQCN parameters by their usual names.", **fields)
         return core_schema.no_info_after_validator_function(
             lambda found: source(**found.model_dump()), handler.generate_schema(model)
         )

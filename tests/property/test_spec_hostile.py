@@ -1,6 +1,12 @@
-"""Whatever a file holds, loading it ends in a fabric or in located errors; never in a traceback."""
+"""Whatever a file holds, loading it ends in a fabric or in located errors; never in a traceback.
+
+Few examples here keep the suite short; ``make fuzz`` runs ten thousand of each (GPUFAB_FUZZ).
+"""
+
+import os
 
 import pytest
+import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +18,7 @@ from gpufab_cli.spec.model import FabricSpec
 from gpufab_cli.spec.text import dumps
 from tests.fabrics import SMALL
 
+EXAMPLES = int(os.environ.get("GPUFAB_FUZZ", "150"))
 LINES = SMALL.splitlines(keepends=True)
 KEYS = [
     "name",
@@ -43,7 +50,6 @@ DATA = st.recursive(
     ),
     max_leaves=20,
 )
-PRINTABLE = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=20)
 
 
 def ends_well(call):
@@ -55,7 +61,7 @@ def ends_well(call):
         assert all(line.startswith(("error: ", "hint: ")) and "\n" not in line for line in lines)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.binary(max_size=200))
 @example(b"\xff\xfea")
 @example(b"%YAML 9.9\n--- x")
@@ -66,20 +72,20 @@ def test_any_bytes(tmp_path_factory, content):
     ends_well(lambda: load(path))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.text(alphabet="abn01:-[]{}&*!|>'\"%@`,?#~<\\ \t\n", max_size=60))
 def test_any_text_made_of_yaml(text):
     ends_well(lambda: validate(source.parse(text, "f"), FabricSpec))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.dictionaries(st.sampled_from(KEYS), DATA, max_size=7))
 @pytest.mark.parametrize("model", [FabricSpec, Lock])
 def test_any_data_under_the_right_keys(model, data):
-    ends_well(lambda: validate(source.Document("f", data, {}), model))
+    ends_well(lambda: validate(source.Document("f", data, ""), model))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.integers(0, len(LINES) - 1), st.text(max_size=12), st.integers(0, 80), st.integers(0, 10))
 def test_any_slip_in_a_right_file(line, inserted, column, deleted):
     text = LINES[line]
@@ -88,8 +94,30 @@ def test_any_slip_in_a_right_file(line, inserted, column, deleted):
     ends_well(lambda: validate(source.parse("".join(lines), "f"), FabricSpec))
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.dictionaries(PRINTABLE, st.one_of(PRINTABLE, st.lists(PRINTABLE, max_size=3).map(tuple)), max_size=5))
-def test_what_is_written_is_read_back_as_it_was(data):
-    plain = {key: list(value) if isinstance(value, tuple) else value for key, value in data.items()}
-    assert source.parse(dumps(plain), "f").data == data
+ODD = st.sampled_from(
+    ["no", "1:20", "0x1f", "0o17", "1e5", "2027-01-31", "=", "<<", "~", "a: b", "a #b", "-", "---", ""]
+)
+LEAF = st.one_of(st.text(max_size=12), ODD, st.integers(), st.booleans())
+WRITTEN = st.dictionaries(
+    st.one_of(st.text(max_size=12), ODD),
+    st.recursive(
+        st.one_of(LEAF, st.lists(LEAF, max_size=3), st.lists(st.dictionaries(ODD, LEAF, min_size=1), max_size=3)),
+        lambda inner: st.dictionaries(ODD, inner, max_size=3),
+        max_leaves=8,
+    ),
+    max_size=5,
+)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(WRITTEN)
+def test_what_is_written_is_read_back_as_it_was_by_yaml_1_1_and_1_2(data):
+    text = dumps(data)
+    assert yaml.safe_load(text) == data
+    assert tuples(data) == source.parse(text, "f").data
+
+
+def tuples(data):
+    if isinstance(data, list):
+        return tuple(map(tuples, data))
+    return {key: tuples(value) for key, value in data.items()} if isinstance(data, dict) else data
