@@ -32,6 +32,7 @@ ALLOWED: Tuple[Tuple[str, ...], ...] = (
     ("nvidia-smi", f"--query-gpu={WORDS}", CSV),
     ("nvidia-smi", "-i", PCI, f"--query-gpu={WORDS}", CSV),
     ("nvidia-smi", "--query-supported-clocks=gpu_bus_id,memory,graphics", CSV),
+    ("nvidia-smi", "-i", PCI, "--query-supported-clocks=gpu_bus_id,memory,graphics", CSV),
     ("systemctl", "show", "--property=Id,LoadState,ActiveState,UnitFileState,Job", UNIT, UNIT, UNIT, UNIT, UNIT),
     ("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", UNIT, UNIT),
 )

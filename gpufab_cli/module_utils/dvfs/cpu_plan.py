@@ -33,7 +33,7 @@ def plan(snapshot: Snapshot, wish: CpuWant) -> Tuple[List[Step], List[Finding]]:
     """One step for all CPUs, and what the kernel here cannot do."""
     seen: DvfsSeen = snapshot.seen[FEATURE]
     refused = _refused(seen, wish)
-    findings = [*refused.values(), *_others(seen, wish)]
+    findings = [*dict.fromkeys(refused.values()), *_others(seen, wish)]
     changes: List[Change] = []
     for name, desired in _wanted(seen.cpu, wish).items():
         current = getattr(seen.cpu, name)
@@ -99,8 +99,9 @@ def _why_not(name: str, cpu: CpuSeen, wish: CpuWant) -> str:
     if name == "tuned_profile":
         return ""
     if getattr(cpu, name) is ABSENT:
-        what = f"the driver {cpu.driver}" if name in FREQUENCY else "the kernel"
-        return f"{what} offers no control of {name}{f' in mode {cpu.mode}' if isinstance(cpu.mode, str) else ''}"
+        mode = f" in mode {cpu.mode}" if isinstance(cpu.mode, str) else ""
+        what = f"the driver {cpu.driver}{mode}" if name in FREQUENCY else "the kernel"
+        return f"{what} offers no control of {name}"
     if name == "governor" and cpu.governors and wish.governor not in cpu.governors:
         return f"{wish.governor} is not offered by {cpu.driver}, these are: {', '.join(cpu.governors)}"
     if name == "epp":

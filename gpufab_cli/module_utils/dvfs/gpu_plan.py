@@ -135,10 +135,10 @@ def _refused(pci: str, gpu: GpuSeen, policy: GpuPolicy) -> Iterator[Tuple[str, F
     """The wishes that this GPU cannot fulfil, so that nothing is asked of the driver that it would clamp or ignore."""
     if policy.persistence is not None and gpu.persistence is ABSENT:
         yield "persistence", Finding("dvfs.unsupported", (pci, "persistence"), "the GPU has no persistence mode")
-    if policy.persistence is not True and gpu.persistence is False:
+    if policy.persistence is False or (policy.persistence is None and gpu.persistence is False):
         for name in RUNNING[1:]:
             if getattr(policy, name):
-                words = "persistence mode is off and not declared: the driver forgets this with its last client"
+                words = "persistence mode is not on: the driver would forget this with its last client"
                 yield name, Finding("dvfs.needs-persistence", (pci, name), words)
         return
     if policy.power_limit_w is not None:
@@ -230,7 +230,7 @@ def _of_jobs(seen: DvfsSeen) -> Iterator[Finding]:
 def persistenced(seen: DvfsSeen) -> Optional[Step]:
     """The step that has nvidia-persistenced run, where it is installed and does not."""
     service = seen.services.get(services.PERSISTENCED)
-    if service is None or not service.loaded or service.active == "active":
+    if service is None or not service.loaded or service.starting or service.active == "active":
         return None
     change = Change((services.PERSISTENCED,), service.active, "active", "dvfs.persistenced")
     return Step(f"{FEATURE} persistenced", (change,))

@@ -22,7 +22,7 @@ def plan(snapshot: Snapshot, want: DvfsWant) -> Plan:
     if want.cpu is not None:
         cpu_steps, findings = cpu_plan.plan(snapshot, want.cpu)
         steps += cpu_steps
-    if any(want.policies[gpu.policy].persistence for gpu in want.gpus):
+    if isinstance(seen.gpus, dict) and any(want.policies[gpu.policy].persistence for gpu in want.gpus):
         daemon = gpu_plan.persistenced(seen)
         steps += [daemon] if daemon is not None else []
     parts = gpu_plan.plan(snapshot, want)

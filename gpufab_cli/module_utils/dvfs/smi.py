@@ -34,6 +34,7 @@ CSV = "--format=csv,noheader,nounits"
 CLOCK_FIELDS = "gpu_bus_id,memory,graphics"
 
 LOST = "[GPU is lost]"
+NO_RELEASE = "printed what no known release prints"
 _LACKS = frozenset({"[N/A]", "N/A", "[Not Supported]"})
 _FLAGS = {"Enabled": True, "Disabled": False}
 _IGNORED = re.compile(r"not supported|treating as warning|persistence mode is disabled", re.IGNORECASE)
@@ -66,7 +67,7 @@ def read(host: Reader, wanted: Iterable[str], *, clocks: bool) -> Tuple[Union[Di
         lost[pci] = LOST
         del found[pci]
     reasons = _reasons(host, found, alone=bool(lost))
-    supported = _clocks(host) if clocks else {}
+    supported = _clocks(host, found, alone=bool(lost)) if clocks else {}
     gpus = {}
     for pci in wanted:
         if pci in found:
@@ -88,7 +89,7 @@ def _query(host: Reader, pci: str, fields: str) -> Union[Rows, Output]:
 def _rows(text: str, width: int) -> Rows:
     rows = [tuple(cell.strip() for cell in line.split(",")) for line in text.splitlines() if line.strip()]
     if any(len(row) != width for row in rows):
-        return Unknown(f"{TOOL}: printed what no known release prints")
+        return Unknown(f"{TOOL}: {NO_RELEASE}")
     return {bus_id(row[0]): row[1:] for row in rows}
 
 
@@ -119,21 +120,28 @@ def _reasons(host: Reader, found: Iterable[str], *, alone: bool) -> Dict[str, st
 Supported = Union[Dict[str, Dict[int, List[int]]], Unknown]
 
 
-def _clocks(host: Reader) -> Supported:
-    """The graphics clocks that each GPU offers, by memory clock."""
-    output = host.query(TOOL, f"--query-supported-clocks={CLOCK_FIELDS}", CSV)
-    if isinstance(output, Unknown):
-        return output
-    if output.rc != 0:
-        return Unknown(f"{TOOL}: {output.error}")
-    found: Dict[str, Dict[int, List[int]]] = {}
-    for line in output.stdout.splitlines():
+def _clocks(host: Reader, found: Iterable[str], *, alone: bool) -> Supported:
+    """The graphics clocks that each GPU offers, by memory clock; asked for one by one where some are lost."""
+    clocks: Dict[str, Dict[int, List[int]]] = {}
+    for pci in found if alone else ("",):
+        selector = ("-i", pci) if pci else ()
+        output = host.query(TOOL, *selector, f"--query-supported-clocks={CLOCK_FIELDS}", CSV)
+        if isinstance(output, Unknown):
+            return output
+        if output.rc != 0 or not _take_clocks(clocks, output.stdout):
+            return Unknown(f"{TOOL}: {output.error if output.rc else NO_RELEASE}")
+    return clocks
+
+
+def _take_clocks(clocks: Dict[str, Dict[int, List[int]]], text: str) -> bool:
+    """Note the clocks of some lines; whether they could be understood."""
+    for line in text.splitlines():
         match = re.fullmatch(r"\s*([0-9A-Fa-f:.]+),\s*(\d+)[^,]*,\s*(\d+)\D*", line)
         if match:
-            found.setdefault(bus_id(match[1]), {}).setdefault(int(match[2]), []).append(int(match[3]))
+            clocks.setdefault(bus_id(match[1]), {}).setdefault(int(match[2]), []).append(int(match[3]))
         elif line.strip() and not any(word in line for word in _LACKS):
-            return Unknown(f"{TOOL}: printed what no known release prints")
-    return found
+            return False
+    return True
 
 
 def _gpu(cells: Tuple[str, ...], reasons: str, supported: Supported, pci: str) -> GpuSeen:
