@@ -14,7 +14,8 @@ def roce_want(spec: FabricSpec, lock: Lock, host: Host) -> RoceWant:
         GpufabError: the lock has no device for one of its rails.
     """
     ports = tuple(_port(spec, lock, host, rail) for rail in roce_rails(spec, host))
-    return RoceWant(qos={name: qos_want(spec.qos[name]) for name in sorted({port.qos for port in ports})}, ports=ports)
+    qos = {name: qos_want(spec.qos[name]) for name in sorted({port.qos for port in ports})}
+    return RoceWant(qos=qos, ports=ports, takeover=spec.profile_of(host).takeover or None)
 
 
 def roce_rails(spec: FabricSpec, host: Host) -> tuple[Rail, ...]:

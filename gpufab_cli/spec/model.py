@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from gpufab_cli.module_utils.roce.want import Takeover
 from gpufab_cli.module_utils.schema import Dscp, Priority, Range
 from gpufab_cli.spec import addressing, checks, ranges
 from gpufab_cli.spec.accept import Waiver, waiver_faults
@@ -157,6 +158,8 @@ class Profile(Model):
 
     ports: tuple[Ports, ...] = ()
     """The ports of each host."""
+    takeover: tuple[Takeover, ...] = ()
+    """Foreign owners of settings that gpufab may relieve: dcbx, the NIC's firmware that follows the switch's DCBX."""
 
     @property
     def rails(self) -> "tuple[Rail, ...]":

@@ -99,3 +99,9 @@ def test_every_host_with_a_missing_rail_is_named():
     assert [error.message for error in caught.value.errors] == [
         f"fabric.lock.yml: no device for gpu0{number} compute/1" for number in (1, 2, 3)
     ]
+
+
+def test_what_may_be_taken_over_is_told_and_else_nothing_is():
+    assert compile_wants(spec(), lock())["gpu01"]["roce"].takeover is None
+    fabric = spec(("rail: 0-1}]", "rail: 0-1}]\n    takeover: [dcbx]"))
+    assert compile_wants(fabric, lock())["gpu01"]["roce"].takeover == ("dcbx",)

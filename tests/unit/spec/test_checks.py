@@ -47,6 +47,7 @@ def test_the_small_fabric_is_right():
         ("rail: 0-1", "rail: 0-2", "profiles.box.ports[0].rail: compute has no rail 2"),
         ("rail: 0-1", "rail: 1-0", "profiles.box.ports[0].rail: range '1-0' runs backwards"),
         ("rail: 0-1", "rail: [0, 0]", "profiles.box.ports[0].rail: rail 0 of compute is given twice"),
+        ("rail: 0-1}]", "rail: 0-1}]\n    takeover: [lldpad]", "profiles.box.takeover[0]: 'lldpad' is not 'dcbx'"),
         ("profile: box", "profile: bx", "hosts[0].profile: no profile 'bx'"),
         ("[11-13]", "[11-12]", "hosts[0].address: 2 addresses for 3 names"),
         (HOSTS, f"{HOSTS}\n  - {{name: gpu02, profile: box}}", "hosts[1].name: gpu02 is declared twice"),
