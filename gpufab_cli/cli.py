@@ -66,10 +66,9 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("-v", "--verbose", is_flag=True, help="Say more; print tracebacks.")
+@click.option("-v", "--verbose", is_flag=True, expose_value=False, help="Say more; print tracebacks.")
 @click.version_option(__version__, prog_name=PROGRAM)
-@click.pass_context
-def cli(context: click.Context, verbose: bool) -> None:
+def cli() -> None:
     """Declare a GPU fabric once; provision, prove and audit every node of it.
 
     \b
@@ -81,7 +80,6 @@ def cli(context: click.Context, verbose: bool) -> None:
 
     Exit codes: 0 in sync, 1 drift, pending, refused or failed, 2 usage or spec error, 3 only unknown or unreachable.
     """
-    context.obj = verbose
 
 
 def main() -> None:
@@ -89,10 +87,14 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
-def run(arguments: list[str]) -> int:
-    """Run one command and return its exit code; errors are printed on stderr."""
+def run(arguments: list[str], doors: object = None) -> int:
+    """Run one command and return its exit code; errors are printed on stderr.
+
+    Args:
+        doors: a test's own ways out of this machine; commands that have any know its type.
+    """
     try:
-        result = cli.main(arguments, prog_name=PROGRAM, standalone_mode=False)
+        result = cli.main(arguments, prog_name=PROGRAM, standalone_mode=False, obj=doors)
     except GpufabError as error:
         _say(error.lines())
         return error.exit_code

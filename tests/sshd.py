@@ -7,7 +7,6 @@ import threading
 
 import paramiko
 
-
 _GONE = (paramiko.SSHException, EOFError, OSError)
 """What the server meets when a client has had enough."""
 
@@ -104,6 +103,8 @@ class Sshd:
                 send(chunk)
 
     def close(self):
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # else the thread in accept() takes one more
         self._socket.close()
         for item in self._open:
             if isinstance(item, subprocess.Popen):

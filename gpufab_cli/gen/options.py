@@ -17,11 +17,6 @@ def options(feature: str) -> Options:
     return {name: _described(spec, _nested(kind, name)) for name, spec in {**argument_spec(kind), **CONSENT}.items()}
 
 
-def consent() -> frozenset[str]:
-    """The options that are about a run rather than about a node."""
-    return frozenset(CONSENT)
-
-
 def _described(spec: dict[str, Any], nested: tuple[str, ...]) -> dict[str, Any]:
     """Description first and as a list; what a mapping's values hold is told there, for no argument spec can say it."""
     found = {**spec, "description": [spec["description"], *nested]}

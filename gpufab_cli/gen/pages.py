@@ -19,7 +19,7 @@ class Page:
     example: str
 
 
-PAGES: tuple[Page, ...] = (
+_PAGES: tuple[Page, ...] = (
     Page(
         feature="node",
         title="What a node needs so that every other feature survives a reboot",
@@ -55,4 +55,66 @@ ports:
 allow: [traffic, link-flap]
 """,
     ),
+    Page(
+        feature="kernel",
+        title="Arguments that the kernel is started with",
+        text=(
+            "Keeps arguments such as the IOMMU's mode in a file of the boot loader's own and has it make its "
+            "configuration anew. They run from the next boot on; until then they are pending.",
+            "Nothing is rebooted here, and nobody else's arguments are touched.",
+        ),
+        example="iommu: passthrough\n",
+    ),
+    Page(
+        feature="firmware",
+        title="Settings of NIC firmware",
+        text=(
+            "Sets parameters of the cards' firmware for the next reset, through mlxconfig or mstconfig. What the "
+            "firmware has taken but does not run yet is pending.",
+            "Versions are only checked, never burned.",
+        ),
+        example="""\
+ports:
+  - rail: compute/0
+    pci: "0000:18:00.0"
+    parameters: {SRIOV_EN: "True", NUM_OF_VFS: "8"}
+""",
+    ),
+    Page(
+        feature="sriov",
+        title="SR-IOV virtual functions",
+        text=(
+            "Makes as many virtual functions on a port as are declared and sets what the port keeps of each: address, "
+            "VLAN, rates, trust and link state.",
+            "A number of VFs can only be changed by removing all of them: that needs consent to vf-loss, and is not "
+            "done while one is in use.",
+        ),
+        example="""\
+ports:
+  - rail: compute/0
+    pci: "0000:18:00.0"
+    vfs:
+      - {mac: "02:00:00:00:18:10", trust: true, spoofchk: false}
+      - {mac: "02:00:00:00:18:11", trust: true, spoofchk: false}
+allow: [vf-loss]
+""",
+    ),
+    Page(
+        feature="dvfs",
+        title="Clocks and power of GPUs and CPUs",
+        text=(
+            "Sets persistence, power limit, locked clocks, ECC and multi-instance mode of each GPU, and governor, "
+            "frequencies, boost and idle states of the CPUs.",
+            "Locked clocks cannot be read back from a GPU: gpufab knows them from its own record on the node.",
+        ),
+        example="""\
+policies:
+  training: {persistence: true, power_limit_w: 650, graphics_mhz: [1200, 1980]}
+gpus:
+  - {pci: "0000:1b:00.0", policy: training}
+cpu: {governor: performance, max_cstate_us: 2}
+""",
+    ),
 )
+PAGES = {page.feature: page for page in _PAGES}
+"""The page of each feature."""

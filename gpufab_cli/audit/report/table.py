@@ -89,6 +89,6 @@ _KINDS = {
     Kind.DRIFT: "drifted",
     Kind.BLOCKED: "blocked",
     Kind.PENDING: "pending",
-    Kind.FINDING: "for somebody else to mend",
+    Kind.FINDING: "found",
     Kind.UNKNOWN: "unknown",
 }

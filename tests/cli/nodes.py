@@ -1,0 +1,49 @@
+"""Commands against nodes in memory: what is printed, and where."""
+
+from gpufab_cli import cli
+from gpufab_cli.audit.stub import REFUSED
+from gpufab_cli.execute.connect import OverdueError, Result, UnreachableError
+from gpufab_cli.execute.doors import Doors
+from gpufab_cli.module_utils import snapshot
+from gpufab_cli.module_utils.program import MARKER
+from gpufab_cli.module_utils.snapshot import Snapshot
+from tests.snapshots import HOSTS, in_sync
+
+
+class Nodes:
+    """What each host answers: a snapshot, text, or an error; and what Ansible's modules say, round by round."""
+
+    def __init__(self):
+        self.answers = {host: in_sync(host) for host in HOSTS}
+        self.no_root = set()
+        self.asked = []
+        self.plays = []
+        self.rounds = []
+
+    def execute(self, target, argv, stdin, seconds):
+        self.asked.append(target.host)
+        answer = self.answers[target.host]
+        if isinstance(answer, Exception):
+            raise answer
+        if not isinstance(answer, Snapshot):
+            return Result(0, answer.encode(), b"")
+        stderr = f"{REFUSED}sudo: a password is required\n" if target.host in self.no_root else ""
+        return Result(0, f"{MARKER}\n{snapshot.dumps(answer)}\n".encode(), stderr.encode())
+
+    def runner(self, play, listen):
+        self.plays.append(play)
+        said = tuple(self.rounds.pop(0)(self))
+        for item in said:
+            listen(item)
+        return said
+
+    def run(self, *arguments):
+        return cli.run(list(arguments), Doors(self.execute, self.runner))
+
+
+def unreachable():
+    return UnreachableError("host key has changed", "if the node was installed anew, replace its line in known_hosts")
+
+
+def hanging():
+    return OverdueError("no answer within 30 s (waiting for its output)")

@@ -1,0 +1,104 @@
+"""What ansible-runner's events are taken for."""
+
+import json
+
+import pytest
+
+from gpufab_cli.errors import GpufabError
+from gpufab_cli.execute import ansible
+from gpufab_cli.execute.ansible import Play, Said, heard
+from gpufab_cli.module_utils.ansible_module import module_result
+from gpufab_cli.module_utils.change import ABSENT, Change, Impact, Step, Unknown
+from gpufab_cli.module_utils.converge import Outcome, Status, StepResult
+
+CHANGES = (
+    Change(("0000:18:00.0", "pfc"), (), (3,), "roce.pfc"),
+    Change(("0000:18:00.0", "trust"), Unknown("dcb hangs"), "dscp", "roce.trust"),
+    Change(("/etc/x",), ABSENT, "sha256:aa", "node.files"),
+)
+STEP = Step("roce compute/0", CHANGES, frozenset({Impact.LINK_FLAP, Impact.TRAFFIC}), "0000:18:00.0")
+RESULT = StepResult("roce", STEP, Status.REFUSED, "needs --allow link-flap")
+
+
+def event(kind, result=None, action="gpufab.fabric.roce", host="gpu01"):
+    return {"event": kind, "event_data": {"host": host, "task_action": action, "res": result or {}}}
+
+
+def over_the_wire(*steps):
+    return json.loads(json.dumps(module_result(Outcome(steps))))
+
+
+@pytest.mark.parametrize("kind", ["runner_on_ok", "runner_on_failed"])
+def test_steps_arrive_as_they_were_sent(kind):
+    said = heard(event(kind, {**over_the_wire(RESULT), "msg": "Task failed: roce compute/0: unknown"}))
+    assert said == Said("gpu01", "roce", (RESULT,))
+
+
+def test_a_module_with_nothing_to_do_says_so():
+    assert heard(event("runner_on_ok", over_the_wire())) == Said("gpu01", "roce")
+
+
+def test_a_failure_without_steps_is_a_problem_in_one_line():
+    said = heard(event("runner_on_failed", {"msg": "Task failed: Module failed: the journal\ncannot be written"}))
+    assert said == Said("gpu01", "roce", problem="the journal cannot be written")
+
+
+def test_a_failure_without_a_word():
+    assert heard(event("runner_on_failed", {}, "ansible.builtin.setup")).problem == "failed without a word"
+
+
+def test_unreachable():
+    said = heard(event("runner_on_unreachable", {"msg": "no route"}))
+    assert said == Said("gpu01", "roce", problem="no route", unreachable=True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"event": "playbook_on_stats", "event_data": {}},
+        {"event": "verbose"},
+        event("runner_on_ok", {}, "ansible.builtin.validate_argument_spec"),
+        event("runner_on_skipped"),
+    ],
+)
+def test_everything_else_is_of_no_interest(other):
+    assert heard(other) is None
+
+
+def test_a_result_of_another_version_is_named_as_such():
+    with pytest.raises(GpufabError, match="cannot be read") as caught:
+        heard(event("runner_on_ok", {"steps": [{"name": "x"}]}))
+    assert "ANSIBLE_COLLECTIONS_PATH" in caught.value.hint
+
+
+PLAY = Play(
+    inventory=None,
+    groups={"insync_node": ("gpu01", "gpu02"), "insync_roce": ()},
+    host_vars={"gpu02": {"gpufab_busy_ok": True}},
+    hosts=("gpu01", "gpu02"),
+    extra_vars={"gpufab_allow": ["traffic"]},
+    check=True,
+    forks=7,
+    connect_seconds=12.5,
+)
+
+
+def test_the_second_inventory_has_the_groups_even_when_they_are_empty():
+    assert json.loads(ansible._inventory(PLAY)) == {
+        "all": {"hosts": {"gpu02": {"gpufab_busy_ok": True}}},
+        "insync_node": {"hosts": {"gpu01": {}, "gpu02": {}}},
+        "insync_roce": {"hosts": {}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        ("", "failed without a word"),
+        ("PLAY [x]\nERROR! the playbook: x could not be found\n\n", "the playbook: x could not be found"),
+        ("[WARNING]: a\n[ERROR]: inventory is empty\nmore\n", "inventory is empty"),
+        ("something\nlast words\n", "last words"),
+    ],
+)
+def test_what_ansible_itself_complains_about(output, line):
+    assert ansible._error(output) == line

@@ -1,0 +1,62 @@
+"""What is generated is up to date, and is what Ansible takes."""
+
+import yaml
+
+from gpufab_cli.gen import __main__ as gen
+from gpufab_cli.gen.files import files
+from gpufab_cli.module_utils.ansible_module import spec
+from gpufab_cli.module_utils.features import FEATURES
+
+
+def test_nothing_is_stale(capsys):
+    assert gen.main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_a_stale_file_is_shown_and_then_written(tmp_path, capsys):
+    gen.main([], tmp_path)
+    readme = tmp_path / "roles" / "roce" / "README.md"
+    readme.write_text(readme.read_text().replace("# Role roce", "# Role"))
+    assert gen.main(["--check"], tmp_path) == 1
+    assert "+# Role roce" in capsys.readouterr().out
+    assert readme.read_text().splitlines()[1] == "# Role"
+    assert gen.main([], tmp_path) == 0
+    assert gen.main(["--check"], tmp_path) == 0
+
+
+def parsed(suffix):
+    return {str(path): yaml.safe_load(text) for path, text in files().items() if str(path).endswith(suffix)}
+
+
+def bare(options):
+    """Options without their documentation, as a module's argument spec has them."""
+    plain = {}
+    for name, option in options.items():
+        plain[name] = {key: value for key, value in option.items() if key not in ("description", "options")}
+        if "options" in option:
+            plain[name]["options"] = bare(option["options"])
+    return plain
+
+
+def test_the_documentation_is_of_the_arguments_that_the_module_takes():
+    for path, data in {**parsed("modules/roce.yml"), **parsed("modules/node.yml")}.items():
+        feature = data["DOCUMENTATION"]["module"]
+        assert bare(data["DOCUMENTATION"]["options"]) == bare(spec(FEATURES[feature])), path
+        (task,) = yaml.safe_load(data["EXAMPLES"])
+        assert set(task[f"gpufab.fabric.{feature}"]) <= set(data["DOCUMENTATION"]["options"])
+
+
+def test_role_variables_carry_the_role_s_prefix_and_reach_the_module(repository):
+    for feature in FEATURES:
+        specs = yaml.safe_load((repository / "roles" / feature / "meta" / "argument_specs.yml").read_text())
+        variables = set(specs["argument_specs"]["main"]["options"])
+        assert all(name.startswith(f"{feature}_") for name in variables)
+        (task,) = yaml.safe_load((repository / "roles" / feature / "tasks" / "main.yml").read_text())
+        used = {name: value.strip("{} ") for name, value in task[f"gpufab.fabric.{feature}"].items()}
+        assert {f"{feature}_{name}" for name in used} == variables
+        assert set(used) == set(spec(FEATURES[feature]))
+
+
+def test_the_site_playbook_runs_every_role_in_the_order_of_the_features(repository):
+    plays = yaml.safe_load((repository / "playbooks" / "site.yml").read_text())
+    assert [play["hosts"] for play in plays] == [f"{name}:!insync_{name}" for name in FEATURES]
+    assert [play["roles"] for play in plays] == [[{"role": f"gpufab.fabric.{name}"}] for name in FEATURES]
