@@ -60,6 +60,30 @@ def _number(text: str, what: str) -> int:
     return int(text)
 
 
+def cable_m(text: str) -> int:
+    """The cable length in metres, which ``dcb pfc show`` calls delay."""
+    match = re.search(r"^pfc-cap \d+ .*\bdelay (\d+)\s*$", text, re.MULTILINE)
+    if not match:
+        raise _odd("dcb, pfc-cap")
+    return int(match[1])
+
+
+def buffers(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The receive buffer of each priority, and the bytes of each buffer, of ``dcb -j buffer show``."""
+    found = _json(text, "dcb, buffer", lambda data: (tuple(data["prio_buffer"]), tuple(data["buffer_size"])))
+    if not all(len(values) == PRIORITIES and all(type(value) is int for value in values) for values in found):
+        raise _odd("dcb, buffer")
+    return found[0], found[1]
+
+
+def named_numbers(text: str) -> dict[str, int]:
+    """Files of one number each, a line each: name, number."""
+    rows = [line.split() for line in text.splitlines()]
+    if not all(len(row) == 2 for row in rows):  # noqa: PLR2004 (a name and a number)
+        raise _odd("sysfs")
+    return {name: _number(value, f"sysfs, {name}") for name, value in rows}
+
+
 def pause(text: str) -> tuple[bool, bool]:
     """Global pause (rx, tx), of ``ethtool --json -a``."""
     found = _json(text, "ethtool", lambda data: (data[0]["rx"], data[0]["tx"]))

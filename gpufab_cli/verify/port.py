@@ -29,8 +29,11 @@ class PortReading:
         return self._reading.section(f"{self._port.pci}/{name}").require(tool)
 
     def rdma_links(self) -> list[tuple[str, str, str]]:
-        """The RDMA devices on the netdev: name, state, physical state."""
-        return parsers.rdma_links(self._reading.section("rdma").require("rdma link"), self.netdev)
+        """The RDMA devices on the netdev: name, state, physical state. Ports of a bond may share one of another."""
+        links = parsers.rdma_links(self._reading.section("rdma").require("rdma link"), self.netdev)
+        if not links and " master " in self.text("link", "ip link"):
+            raise UnreadableError("the port is part of a bond, which may have the RDMA device")
+        return links
 
     def rdma_section(self, name: str) -> Section:
         """A section about the one RDMA device on the netdev."""

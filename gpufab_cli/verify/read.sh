@@ -61,6 +61,15 @@ rdma_cm() {
     fi
 }
 
+# Every parameter of both sides: name, value.
+dcqcn() {
+    [ -d "$2" ] || return
+    section "$1/dcqcn" 0
+    for path in "$2/roce_rp/"* "$2/roce_np/"*; do
+        [ -f "$path" ] && read -r value <"$path" && printf '%s %s\n' "${path##*/}" "$value"
+    done 2>/dev/null
+}
+
 netdev() {
     ecn=/sys/class/net/$2/ecn
     probe "$1/link" ip -o link show dev "$2"
@@ -68,11 +77,13 @@ netdev() {
     probe "$1/pfc" dcb pfc show dev "$2"
     probe "$1/dscp" dcb -N app show dev "$2" dscp-prio
     probe "$1/ets" dcb ets show dev "$2"
+    probe "$1/buffers" dcb -j buffer show dev "$2" # the text rounds sizes
     for point in np rp; do
         enable=$ecn/roce_$point/enable
         files "$1/$point" "$enable/0" "$enable/1" "$enable/2" "$enable/3" "$enable/4" "$enable/5" "$enable/6" "$enable/7"
     done
     files "$1/cnp" "$ecn/roce_np/cnp_dscp" "$ecn/roce_np/cnp_802p_prio"
+    dcqcn "$1" "$ecn"
 }
 
 rdma_device() {

@@ -86,6 +86,34 @@ def test_ets(port: Port, seen: PortReading) -> None:
         assert have == tuple(want), f"{name} is {' '.join(map(str, have))}, wanted {' '.join(map(str, want))}"
 
 
+@pytest.mark.manages("cable_m")
+def test_cable(port: Port, seen: PortReading) -> None:
+    """The cable length, from which the driver derives the headroom of lossless buffers."""
+    found = parsers.cable_m(seen.text("pfc", "dcb pfc"))
+    assert found == port.wanted("cable_m"), f"{found} m of cable, wanted {port.wanted('cable_m')}"
+
+
+@pytest.mark.manages("prio_buffer")
+def test_buffers(port: Port, seen: PortReading) -> None:
+    """Which receive buffer each priority has, and the size of each."""
+    found = parsers.buffers(seen.text("buffers", "dcb buffer"))
+    for name, have in zip(("prio_buffer", "buffer_bytes"), found, strict=True):
+        want = port.wanted(name)
+        assert have == tuple(want), f"{name} is {' '.join(map(str, have))}, wanted {' '.join(map(str, want))}"
+
+
+@pytest.mark.manages("dcqcn")
+def test_dcqcn(port: Port, seen: PortReading) -> None:
+    """The DCQCN parameters that are managed."""
+    found = parsers.named_numbers(seen.text("dcqcn", "ecn/"))
+    wanted = {name: value for name, value in port.wanted("dcqcn").items() if value is not None}
+    missing = sorted(wanted.keys() - found.keys())
+    if missing:
+        raise UnreadableError(f"ecn/ has no {missing[0]}")
+    wrong = [f"{name} {found[name]}, wanted {value}" for name, value in wanted.items() if found[name] != value]
+    assert not wrong, "; ".join(wrong)
+
+
 @pytest.mark.manages("ecn")
 def test_ecn(port: Port, seen: PortReading) -> None:
     """The port answers marked packets with CNPs, and its lossless priorities slow down on them; or neither."""

@@ -4,6 +4,7 @@ import json
 
 RULE = 'ACTION!="add", GOTO="end"\n'
 RULE += 'TAG+="systemd", ENV{SYSTEMD_WANTS}+="gpufab-restore-device@$kernel.service"\nLABEL="end"\n'
+SIZES = [130944, 200000, 0, 0, 0, 0, 0, 0]
 ALL_ON = "\n".join("1" * 8)
 DSCP = " ".join(f"{dscp}:{ {26: 3, 48: 6}.get(dscp, 0) }" for dscp in range(64))
 
@@ -51,6 +52,8 @@ def port(host, rail):
         "np": ("0", ALL_ON),
         "rp": ("0", ALL_ON),
         "cnp": ("0", "48\n6"),
+        "dcqcn": ("0", "rpg_ai_rate 5\nrpg_gd 11\nmin_time_between_cnps 4"),
+        "buffers": ("0", json.dumps({"prio_buffer": [0, 0, 0, 1, 0, 0, 0, 0], "buffer_size": SIZES, "total_size": 1})),
         "traffic-class": ("0", "Global tclass=106"),
         "rdma-cm": ("0", "106\nRoCE v2"),
         "gids": ("0", f"2 {gid} IB/RoCE v1\n3 {gid} RoCE v2"),

@@ -29,7 +29,10 @@ except FileNotFoundError:
     sys.exit(255)
 """
 P0, P1 = "0000:18:00.0", "0000:28:00.0"
-OFF = "prio-pfc 0:off 1:off 2:off 3:off 4:off 5:off 6:off 7:off "
+CAP = "pfc-cap 8 macsec-bypass off delay 7 \n"
+OFF = f"{CAP}prio-pfc 0:off 1:off 2:off 3:off 4:off 5:off 6:off 7:off "
+ON = "pfc-cap 8 macsec-bypass off delay {} \nprio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off "
+BUFFERS = '{"prio_buffer": [0, 0, 0, 0, 0, 0, 0, 0], "buffer_size": [130944, 200000, 0, 0, 0, 0, 0, 0]}'
 GARBAGE = ("0", "\x7fELF")
 LINK = "3: eth0: <UP> mtu {} qdisc mq state {} mode DEFAULT\\    link/ether {} brd ff"
 
@@ -61,10 +64,16 @@ FAULTS = [
     ({f"{P1}/dscp": ("0", "dscp-prio 26:4 ")}, ("compute/1", "dscp-map", "fail", "DSCP 0 has priority none")),
     ({f"{P1}/dscp": ("hung", "")}, ("compute/1", "dscp-map", "unknown", "no answer in time")),
     ({f"{P0}/pfc": ("0", OFF)}, ("compute/0", "pfc", "fail", "PFC on for priority none, wanted 3")),
-    ({f"{P0}/pfc": GARBAGE}, ("compute/0", "pfc", "unknown", "no known release")),
-    ({f"{P0}/pfc": ("absent", "")}, ("compute/0", "pfc", "unknown", "dcb pfc: not there")),
-    ({f"{P0}/pfc": ("1", "Attribute read: Operation not supported")}, ("compute/0", "pfc", "unknown", "not supported")),
+    ({f"{P0}/pfc": ("0", f"{CAP}prio-pfc 0:")}, ("compute/0", "pfc", "unknown", "no known release")),
     ({f"{P0}/ets": ("0", "tc-bw 0:1")}, ("compute/0", "ets", "unknown", "no known release")),
+    ({f"{P0}/pfc": ("0", ON.format(40))}, ("compute/0", "cable", "fail", "40 m of cable, wanted 7")),
+    ({f"{P0}/buffers": ("0", BUFFERS)}, ("compute/0", "buffers", "fail", "prio_buffer is 0 0 0 0")),
+    (
+        {f"{P0}/buffers": ("1", "Attribute read: Operation not supported")},
+        ("compute/0", "buffers", "unknown", "not sup"),
+    ),
+    ({f"{P0}/dcqcn": ("0", "rpg_ai_rate 50\nmin_time_between_cnps 4")}, ("compute/0", "dcqcn", "fail", "50, wanted 5")),
+    ({f"{P0}/dcqcn": ("0", "rpg_ai_rate 5")}, ("compute/0", "dcqcn", "unknown", "no min_time_between_cnps")),
     ({f"{P0}/np": ("0", "\n".join("0" * 8))}, ("compute/0", "ecn", "fail", "CNPs are not sent")),
     ({f"{P0}/np": ("0", "\n".join("10000000"))}, None),  # any priority makes the port send CNPs
     ({f"{P0}/rp": ("0", "\n".join("11101111"))}, ("compute/0", "ecn", "fail", "priority 3 does not react")),
@@ -78,6 +87,12 @@ FAULTS = [
     ({f"{P0}/rdma-cm": ("absent", "")}, ("compute/0", "rdma-cm", "fail", "no defaults")),
     ({f"{P0}/rdma-cm": ("unloaded", "")}, ("compute/0", "rdma-cm", "unknown", "not loaded")),
 ]
+MORE = """\
+    traffic_class: true
+    cable_m: 7
+    dcqcn: {rpg_ai_rate: 5, min_time_between_cnps: 4}
+    buffers: {priority: [0, 0, 0, 1, 0, 0, 0, 0], bytes: [130944, 200000, 0, 0, 0, 0, 0, 0]}
+"""
 UNREACHABLE, CUT = len(FAULTS) + 1, len(FAULTS) + 2
 
 
@@ -93,7 +108,7 @@ def folder(tmp_path_factory):
     ssh.chmod(ssh.stat().st_mode | stat.S_IXUSR)
     text = changed(
         ("qos: dcqcn}", 'qos: dcqcn, addressing: {ipv4: "10.10.{rail}.{host}/24"}}'),
-        ("ets: {", "traffic_class: true\n    ets: {"),
+        ("    ets: {", f"{MORE}    ets: {{"),
         ("gpu[01-03]", f"gpu[01-{CUT}]"),
         (', address: "10.0.0.[11-13]"', ""),
     )
@@ -166,13 +181,13 @@ def test_no_check_is_a_usage_error(folder, capfd):
 def test_what_is_not_wanted_is_not_checked(folder, capfd, tmp_path):
     bare = tmp_path / "fabric.yml"
     text = (folder / "fabric.yml").read_text().replace("    ets: {3: 60, 0: 40}\n", "")
-    bare.write_text(text.replace("traffic_class: true", "rdma_cm: null").replace(", mtu: 9000", ""))
+    bare.write_text(text.replace(MORE, "    rdma_cm: null\n").replace(", mtu: 9000", ""))
     (tmp_path / "fabric.lock.yml").write_text((folder / "fabric.lock.yml").read_text())
     (tmp_path / "bin").symlink_to(folder / "bin")
     assert verify(tmp_path, "--limit", "gpu01", "--format", "json") == 1  # its desired.d is another
     checks = {result["check"] for result in json.loads(capfd.readouterr().out)["results"]}
     assert {"pfc", "dscp-map", "ecn"} <= checks
-    assert not checks & {"ets", "traffic-class", "rdma-cm", "mtu"}
+    assert not checks & {"ets", "traffic-class", "rdma-cm", "mtu", "cable", "buffers", "dcqcn"}
 
 
 def test_the_site_s_own_pytest_settings_do_not_reach_the_suite(folder, capfd, monkeypatch):
