@@ -37,4 +37,4 @@ def test_a_code_that_there_is_not(gpufab_on):
 def test_codes_are_completed():
     environment = {"_GPUFAB_COMPLETE": "bash_complete", "COMP_WORDS": "gpufab explain device.mo", "COMP_CWORD": "2"}
     done = CliRunner().invoke(cli, prog_name="gpufab", env=environment)
-    assert done.output.split() == ["plain,device.management", "plain,device.missing", "plain,device.moved"]
+    assert done.output.split() == ["plain,device.moved"]
