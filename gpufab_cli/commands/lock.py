@@ -3,17 +3,16 @@
 import difflib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from gpufab_cli.commands.look import look
 from gpufab_cli.commands.options import collect_options, fabric_option
 from gpufab_cli.commands.output import progress
 from gpufab_cli.errors import Exit, GpufabError
 
 if TYPE_CHECKING:
-    from gpufab_cli.audit.collect import Collected
-    from gpufab_cli.execute.target import Target
     from gpufab_cli.module_utils.devices import Devices
     from gpufab_cli.spec.lock import Lock
 
@@ -44,7 +43,7 @@ def command(fabric: Path, update: tuple[str, ...], check: bool, forks: int, time
 
     spec, lock = load(fabric), load_lock(fabric)
     wanted = {host.name for host in wanted_hosts(spec, lock, update)}
-    found, failures = _look(
+    found, failures = look(
         {target.host: target for target in targets(spec, fabric.parent) if target.host in wanted}, forks, timeout
     )
     drafted = draft(spec, lock, found)
@@ -54,36 +53,6 @@ def command(fabric: Path, update: tuple[str, ...], check: bool, forks: int, time
             progress(line)
     _warn(drafted.lock, found)
     return _exit(changed and check, failures, drafted.errors)
-
-
-def _look(
-    reached: "Mapping[str, Target]", forks: int, timeout: float
-) -> "tuple[dict[str, Devices], list[GpufabError]]":
-    """The devices of each host, and why there are none of others."""
-    from gpufab_cli.audit.collect import Failure, collect
-    from gpufab_cli.execute.connect import Ssh
-
-    found: dict[str, Devices] = {}
-    failures: list[GpufabError] = []
-    jobs: dict[str, tuple[Target, dict[str, Any]]] = {host: (target, {}) for host, target in reached.items()}
-    for collected in collect(jobs, Ssh().exec, seconds=timeout, forks=forks):
-        if isinstance(collected.result, Failure) or collected.no_root:
-            failures.append(_failure(collected))
-        else:
-            found[collected.host] = collected.result.devices
-            progress(f"{collected.host}: read")
-    return found, sorted(failures, key=str)
-
-
-def _failure(collected: "Collected") -> GpufabError:
-    """Why a host is not locked. Without root the cards do not tell their serial numbers."""
-    from gpufab_cli.audit.collect import Failure
-
-    result = collected.result
-    if isinstance(result, Failure):
-        return GpufabError(f"{collected.host}: {result.kind.value}: {result.message}", result.hint, Exit.UNKNOWN)
-    hint = "let the user run sudo without a password"
-    return GpufabError(f"{collected.host}: no root: {collected.no_root}", hint, Exit.UNKNOWN)
 
 
 def _write(fabric: Path, old: "Lock", new: "Lock", *, check: bool) -> bool:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gpufab_cli.execute.target import Target
-from gpufab_cli.spec.model import FabricSpec
+from gpufab_cli.spec.model import Connection, FabricSpec, State
 
 
 def targets(spec: FabricSpec, directory: Path) -> tuple[Target, ...]:
@@ -13,18 +13,19 @@ def targets(spec: FabricSpec, directory: Path) -> tuple[Target, ...]:
         spec: the fabric.
         directory: that of fabric.yml, which ``ssh_config`` is relative to.
     """
-    connection = spec.connection
-    config = (directory / connection.ssh_config).resolve() if connection.ssh_config else None
-    return tuple(
-        Target(
-            host=host.name,
-            address=host.address,
-            port=connection.port,
-            user=connection.user,
-            ssh_config=config,
-            become=connection.become,
-            python=connection.python,
-            state=host.state,
-        )
-        for host in spec.in_state("active", "maintenance")
+    hosts = spec.in_state("active", "maintenance")
+    return tuple(target(spec.connection, directory, host.name, host.address, host.state) for host in hosts)
+
+
+def target(connection: Connection, directory: Path, host: str, address: str, state: State = "active") -> Target:
+    """The way to one host."""
+    return Target(
+        host=host,
+        address=address,
+        port=connection.port,
+        user=connection.user,
+        ssh_config=(directory / connection.ssh_config).resolve() if connection.ssh_config else None,
+        become=connection.become,
+        python=connection.python,
+        state=state,
     )

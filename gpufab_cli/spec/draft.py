@@ -66,8 +66,17 @@ def draft(spec: FabricSpec, lock: Lock, found: Mapping[str, Devices]) -> Draft:
                 hosts[host.name] = lock_host(spec, host, found[host.name])
             except GpufabError as error:
                 errors.append(error)
+    return Draft(locked(hosts), tuple(errors))
+
+
+def locked(hosts: Mapping[str, LockedHost]) -> Lock:
+    """The lock of these hosts.
+
+    Raises:
+        SpecErrors: one device would be in two places; two hosts answered as one, or a MAC address is cloned.
+    """
     try:
-        return Draft(Lock(hosts=hosts), tuple(errors))
+        return Lock(hosts=dict(hosts))
     except ValidationError as failure:
         raise SpecErrors(list(_clashes(failure))) from failure
 
@@ -93,12 +102,21 @@ def lock_host(spec: FabricSpec, host: Host, devices: Devices) -> LockedHost:
     for group, rails in groups.items():
         chosen |= zip(rails, _fitting(spec, host, group, len(rails), devices), strict=True)
     _check_disjoint(host, chosen)
+    return pinned(host.name, {rail: chosen[rail] for rail in spec.rails(host)}, devices)
+
+
+def pinned(host: str, chosen: Mapping[Rail, Nic], devices: Devices) -> LockedHost:
+    """The lock's entry of a host whose ports have been chosen.
+
+    Raises:
+        GpufabError: a device's identity is garbage.
+    """
     try:
-        ports = {str(rail): _port(chosen[rail]) for rail in spec.rails(host)}
+        ports = {str(rail): _port(nic) for rail, nic in chosen.items()}
         return LockedHost(ports=ports, gpus=tuple(LockedGpu(pci=gpu.pci) for gpu in devices.gpus))
     except ValidationError as failure:
         detail: Any = failure.errors()[0]
-        raise GpufabError(f"{host.name}: a device reports {detail['input']!r} as its {detail['loc'][-1]}") from failure
+        raise GpufabError(f"{host}: a device reports {detail['input']!r:.60} as its {detail['loc'][-1]}") from failure
 
 
 _Group = tuple[str, str]
@@ -128,8 +146,8 @@ _CARRIED_BY = {"roce": ("roce",), "infiniband": ("infiniband",), "ethernet": ("e
 
 
 def transport(nic: Nic) -> Transport | None:
-    """What a function can carry: RoCE wants a driver for it; None for VFs and what is no port."""
-    if nic.is_vf:
+    """What a function can carry: RoCE wants a driver for it; None for VFs and what is no port of a network."""
+    if nic.is_vf or nic.nvswitch:
         return None
     if _link_layer(nic) == "InfiniBand":
         return "infiniband"
