@@ -9,6 +9,7 @@ import yaml
 from gpufab_cli.gen.fabric import fabric_page
 from gpufab_cli.gen.options import Options, options
 from gpufab_cli.gen.pages import PAGES, Page
+from gpufab_cli.intent.compile import FEATURES as MANAGED
 from gpufab_cli.module_utils.ansible_module import CONSENT
 from gpufab_cli.module_utils.features import FEATURES
 
@@ -72,6 +73,7 @@ def files() -> dict[Path, str]:
 
 
 def _site() -> str:
+    """A play for each feature that a fabric can manage: of the others no inventory has a group."""
     plays = [
         {
             "name": PAGES[name].title,
@@ -80,7 +82,7 @@ def _site() -> str:
             "any_errors_fatal": False,
             "roles": [{"role": f"gpufab.fabric.{name}"}],
         }
-        for name in FEATURES
+        for name in MANAGED
     ]
     return _dump(plays, _PLAYS).replace("\n- name", "\n\n- name").replace("---\n\n", "---\n")
 
