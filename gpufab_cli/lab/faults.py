@@ -15,13 +15,19 @@ from gpufab_cli.lab.shell import run
 TOOLS = {
     "dcb": PurePosixPath("/usr/sbin/dcb"),
     "devlink": PurePosixPath("/usr/sbin/devlink"),
+    "dmesg": PurePosixPath("/usr/bin/dmesg"),
     "ethtool": PurePosixPath("/usr/sbin/ethtool"),
     "ip": PurePosixPath("/usr/bin/ip"),
+    "mlxconfig": PurePosixPath("/usr/bin/mlxconfig"),
+    "mlxfwreset": PurePosixPath("/usr/bin/mlxfwreset"),
+    "mstconfig": PurePosixPath("/usr/bin/mstconfig"),
+    "mstfwreset": PurePosixPath("/usr/bin/mstfwreset"),
     "nvidia-smi": PurePosixPath("/usr/bin/nvidia-smi"),
     "rdma": PurePosixPath("/usr/bin/rdma"),
 }
 _SUDOERS, _SUDOERS_OFF = "/etc/sudoers.d/ops", "/root/sudoers.ops"
 _BINARIES = PurePosixPath("/usr/local/sbin")
+_GUEST = _BINARIES / "qemu-system-x86"
 _LLDPAD_UNIT = """\
 [Unit]
 Description=Stands for the LLDP agent daemon: same name, does nothing
@@ -118,6 +124,28 @@ def _release_verbs(strike: Strike) -> None:
     strike.shell("pkill -x ib_write_bw || true")
 
 
+# A guest has the first VF of the port: the VF is bound to vfio-pci, and a process holds its group.
+_FIND_VF = 'vf=$(basename "$(readlink "/sys/class/net/$1/device/virtfn0")"); d=/sys/bus/pci/devices/$vf; '
+
+
+def _hold_vf(strike: Strike) -> None:
+    script = (
+        'cp /usr/bin/sleep "$2"; echo "$vf" >"$d/driver/unbind"; echo vfio-pci >"$d/driver_override"; '
+        'echo "$vf" >/sys/bus/pci/drivers/vfio-pci/bind'
+    )
+    strike.shell(_FIND_VF + script, strike.netdev, str(_GUEST))
+    script = _FIND_VF + 'exec "$2" infinity 9<>"/dev/vfio/$(basename "$(readlink "$d/iommu_group")")"'
+    podman.execute_detached(strike.node.container, "sh", "-c", script, "sh", strike.netdev, str(_GUEST))
+
+
+def _release_vf(strike: Strike) -> None:
+    script = (
+        'pkill -x qemu-system-x86 || true; [ -e "$d" ] || exit 0; echo "$vf" >"$d/driver/unbind"; '
+        'echo >"$d/driver_override"; echo "$vf" >/sys/bus/pci/drivers_probe'
+    )
+    strike.shell(_FIND_VF + script, strike.netdev)
+
+
 def _rail_socket(strike: Strike) -> str:
     return str(strike.node.run / "rail.ssh")
 
@@ -180,6 +208,13 @@ _ALL = (
     FaultKind("ssh-over-rail", "someone is logged in over the rail", _login_over_rail, _logout_over_rail, "", True),
     _model("link-down", "the cable carries nothing", on_port=True),
     _model("no-ecn-sysfs", "the vendor's ecn/ and tc/ files are absent, as with an inbox driver"),
+    _drift("vf-lost", "the port's VFs are gone, as after a reload of its driver"),
+    _drift("duplicate-guid", "the port's first VF has the GUIDs of its second"),
+    FaultKind("vf-busy", "a guest has the port's first VF", _hold_vf, _release_vf, "", True),
+    _model("firmware-not-applied", "firmware parameters do not become current, neither by reset nor by reboot"),
+    _model("nic-locked-down", "the kernel is locked down: firmware tools cannot open the port's card", on_port=True),
+    _model("enospc-msix", "the port's card has no interrupt vectors left for VFs", on_port=True),
+    _model("enomem-bios", "the BIOS left no address space for the port's VFs", on_port=True),
     _model("no-rdma-cm", "the rdma_cm module is not loaded"),
     FaultKind("no-root", "sudo -n is refused", _deny_root, _allow_root),
     _model("stall-at-write", "the Nth hardware write from now does not return", "N"),

@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
@@ -10,6 +10,11 @@ import yaml
 from gpufab_cli.lab.errors import LabError
 
 PROFILES = Path(__file__).parent / "machines"
+# Where each tool stands in a node. Those of a NIC vendor's stack are there only on machines that come with it.
+VENDOR_TOOLS = {
+    tool: PurePosixPath("/usr/sbin") / tool
+    for tool in ("cma_roce_mode", "cma_roce_tos", "ibdev2netdev", "mlnx_qos", "ofed_info", "show_gids")
+}
 
 
 @dataclass(frozen=True)
@@ -77,10 +82,42 @@ class Place:
 
 @dataclass(frozen=True)
 class PortPlace(Place):
-    """A NIC port: one PCI function with one netdev and one RDMA device; its rail is its position."""
+    """A NIC port: one PCI function with one netdev and one RDMA device; its rail is its position.
+
+    Attributes:
+        rdma: its RDMA device; "" where the port it is bonded with has that of both.
+        bond: the bond that it is a port of, if it is.
+        vlan: the VLAN that has its address, if one has.
+        link_layer: where it differs from that of the machine's other ports.
+    """
 
     netdev: str
     rdma: str
+    bond: str = ""
+    vlan: int = 0
+    link_layer: str = ""
+
+    @property
+    def holder(self) -> str:
+        """The interface that has its addresses."""
+        return self.bond or (f"{self.netdev}.{self.vlan}" if self.vlan else self.netdev)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What software a machine's NICs come with.
+
+    Attributes:
+        control: the driver's congestion control: vendor (sysfs), inbox (debugfs), or bnxt (configfs).
+        release: what `ofed_info` prints; "" without the vendor's stack.
+        tools: vendor tools that are installed besides the usual ones.
+        without: usual tools that are not.
+    """
+
+    control: str = "vendor"
+    release: str = ""
+    tools: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,11 +133,20 @@ class Machine:
     gpu: Gpu
     ports: tuple[PortPlace, ...]
     gpus: tuple[Place, ...]
+    stack: Stack = Stack()
 
     @property
     def ethernet(self) -> bool:
         """Whether its ports are Ethernet; else InfiniBand."""
         return self.nic.link_layer == "Ethernet"
+
+    def is_ethernet(self, port: PortPlace) -> bool:
+        """Whether a port is Ethernet; else InfiniBand."""
+        return (port.link_layer or self.nic.link_layer) == "Ethernet"
+
+    def has_tool(self, tool: str) -> bool:
+        """Whether a tool is installed."""
+        return tool in self.stack.tools or (tool not in VENDOR_TOOLS and tool not in self.stack.without)
 
     def rail(self, selector: str) -> int:
         """Finds a port by rail number or netdev name.
@@ -143,7 +189,12 @@ def _parse(name: str, raw: dict[str, Any]) -> Machine:
         gpu=Gpu(**gpu),
         ports=tuple(PortPlace(**_with_path(port)) for port in raw["ports"]),
         gpus=tuple(Place(**_with_path(place)) for place in raw["gpus"]),
+        stack=Stack(**{name: _frozen(value) for name, value in raw.get("stack", {}).items()}),
     )
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _with_path(raw: dict[str, Any]) -> dict[str, Any]:

@@ -82,6 +82,21 @@ class Plug:
         run(["ip", "-n", self.netns, "-batch", "-"], "\n".join(outside))
         run(["nsenter", f"--net=/proc/{pid}/ns/net", "ip", "-batch", "-"], "\n".join(inside))
 
+    def attach(self, pid: int, rail: int, index: int, name: str, mac: str) -> None:
+        """Puts a VF's netdev into the network namespace of a process, with a cable to the rail."""
+        far = f"{end(self.number, rail)}v{index}"
+        mtu = self.site.mtu
+        lines = [
+            f"link add {far} mtu {mtu} type veth peer name {name} address {mac} netns {pid}",
+            f"link set {far} master rail{rail}",
+            f"link set {far} up",
+        ]
+        run(["ip", "-n", self.netns, "-batch", "-"], "\n".join(lines))
+
+    def detach(self, rail: int, index: int) -> None:
+        """Removes a VF's cable and with it its netdev, wherever that is."""
+        run(["ip", "-n", self.netns, "link", "del", f"{end(self.number, rail)}v{index}"])
+
     def disconnect(self) -> None:
         """Removes the node's cables, whichever are left."""
         links = json.loads(run(["ip", "-n", self.netns, "-json", "link", "show", "type", "veth"]) or "[]")

@@ -6,6 +6,7 @@ rails are plugged in, the boot id is new and the hardware has forgotten what it 
 
 import logging
 import os
+import re
 import select
 import threading
 from dataclasses import dataclass
@@ -22,7 +23,34 @@ INIT = "/sbin/init"
 # Where the node sees the folder with the tools' socket.
 IN_NODE = "/opt/hardware"
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_CMDLINE = "/proc/cmdline"
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class VfPlug:
+    """What VFs bring to a running node; any process of it is `pid`."""
+
+    plug: railnet.Plug
+    pid: int
+
+    def attach(self, rail: int, index: int, name: str, mac: str) -> None:
+        """A VF's netdev comes, with a cable to its rail."""
+        self.plug.attach(self.pid, rail, index, name, mac)
+
+    def detach(self, rail: int, index: int) -> None:
+        """It goes, wherever it has been moved to."""
+        self.plug.detach(rail, index)
+
+    def device(self, path: str, present: bool) -> None:
+        """A plain file stands for a device: no driver is behind it, but who holds it can be seen."""
+        file = Path(f"/proc/{self.pid}/root/dev") / path
+        if present:
+            file.parent.mkdir(exist_ok=True)
+            file.touch()
+            file.chmod(0o666)
+        else:
+            file.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -42,10 +70,11 @@ class Power:
         hw.reboot()
         try:
             self.plug.connect(pid)
-            hw.node = Node(pid)
+            hw.node, hw.plug = Node(pid), VfPlug(self.plug, pid)
             hw.restructure()
-            self._verbs(pid)
+            self._verbs()
             self._boot_id(pid)
+            self._command_line(pid)
         except (LabError, OSError) as error:
             _log.exception("boot failed")
             return Answer(stderr=f"gpufab-boot: {error}\n", rc=1)
@@ -55,7 +84,7 @@ class Power:
 
     def _off(self) -> None:
         """Lets go of the node's interfaces, which keep its network namespace alive as long as they are held."""
-        node, self.hardware.node = self.hardware.node, None
+        node, self.hardware.node, self.hardware.plug = self.hardware.node, None, None
         self.hardware.restructure()
         if node is not None:
             node.close()
@@ -70,15 +99,18 @@ class Power:
         if self.hardware.node is held:
             self._off()
 
-    def _verbs(self, pid: int) -> None:
-        """Plain files stand for the verbs devices: no driver is behind them, but who holds one can be seen."""
-        devices = Path(f"/proc/{pid}/root/dev/infiniband")
-        devices.mkdir(exist_ok=True)
+    def _verbs(self) -> None:
         for index, _ in enumerate(self.hardware.machine.ports):
-            node = devices / f"uverbs{index}"
-            node.touch()
-            node.chmod(0o666)
+            if self.hardware.plug is not None:
+                self.hardware.plug.device(f"infiniband/uverbs{index}", True)
 
     def _boot_id(self, pid: int) -> None:
         (self.folder / "boot_id").write_text(self.hardware.state.boot_id + "\n")
         run(["nsenter", f"--mount=/proc/{pid}/ns/mnt", "mount", "--bind", f"{IN_NODE}/boot_id", _BOOT_ID])
+
+    def _command_line(self, pid: int) -> None:
+        """The kernel's command line is that of the boot menu's first entry."""
+        menu = Path(f"/proc/{pid}/root/boot/grub/grub.cfg").read_text()
+        line = re.search(r"^\s*linux\s+(\S+) *(.*)$", menu, re.MULTILINE)
+        (self.folder / "cmdline").write_text(f"BOOT_IMAGE={line[1]} {line[2]}\n" if line else "\n")
+        run(["nsenter", f"--mount=/proc/{pid}/ns/mnt", "mount", "--bind", f"{IN_NODE}/cmdline", _CMDLINE])

@@ -1,8 +1,10 @@
 """One-shot changes of settings, as a careless operator, a script or a driver makes them. None goes to the write log."""
 
+import errno
 from collections.abc import Callable
 
-from gpufab_cli.lab.hardware.model import Hardware
+from gpufab_cli.lab.hardware import sriov
+from gpufab_cli.lab.hardware.model import Hardware, fail
 from gpufab_cli.lab.hardware.state import PRIORITIES, Cma, Ets, Port
 
 Drift = Callable[[Hardware, str], None]
@@ -51,7 +53,27 @@ def _traffic_class_cleared(hw: Hardware, netdev: str) -> None:
 
 
 def _driver_reload(hw: Hardware, _: str) -> None:
+    for place in hw.machine.ports:
+        sriov.remove_all(hw, place)
     hw.driver_reload()
+
+
+def _vf_lost(hw: Hardware, netdev: str) -> None:
+    place = hw.place(netdev)
+    if place is not None:
+        sriov.remove_all(hw, place)
+
+
+def _duplicate_guid(hw: Hardware, netdev: str) -> None:
+    """The first VF has the GUIDs of the second, as after a copied configuration."""
+
+    def edit(port: Port) -> None:
+        if len(port.sriov.vfs) < 2:  # noqa: PLR2004
+            raise fail(errno.EINVAL)
+        first, second = port.sriov.vfs[:2]
+        first.node_guid, first.port_guid, first.own_guid = second.node_guid, second.port_guid, second.own_guid
+
+    hw.change(netdev, edit)
 
 
 DRIFTS: dict[str, Drift] = {
@@ -65,4 +87,6 @@ DRIFTS: dict[str, Drift] = {
     "cnp-changed": _cnp_changed,
     "traffic-class-cleared": _traffic_class_cleared,
     "driver-reload": _driver_reload,
+    "vf-lost": _vf_lost,
+    "duplicate-guid": _duplicate_guid,
 }

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from gpufab_cli.lab.hardware.netdev import Links, Node, no_device
 from gpufab_cli.lab.hardware.state import Cma, Ets, Fault, Port, State
@@ -36,6 +37,19 @@ def fail(code: int) -> OSError:
     return OSError(code, os.strerror(code))
 
 
+class Plug(Protocol):
+    """The node's side of what VFs bring: netdevs with their cables, and device files."""
+
+    def attach(self, rail: int, index: int, name: str, mac: str) -> None:
+        """A VF's netdev comes, with a cable to its rail."""
+
+    def detach(self, rail: int, index: int) -> None:
+        """It goes, wherever it has been moved to."""
+
+    def device(self, path: str, present: bool) -> None:
+        """A file below /dev comes or goes."""
+
+
 class Hardware:
     """One machine."""
 
@@ -47,6 +61,8 @@ class Hardware:
         self.writes = Writes(state_path.with_name("writes.jsonl"), self.state)
         self.cables = cables
         self.node: Node | None = None
+        self.plug: Plug | None = None
+        self.kernel_log: list[str] = []
         self.structure = 0  # grows whenever files of /sys may have come or gone
         self._lock = threading.RLock()
         self._thread = threading.local()
@@ -61,6 +77,10 @@ class Hardware:
     def restructure(self) -> None:
         """Tells the /sys face that files may have come or gone."""
         self.structure += 1
+
+    def log(self, line: str) -> None:
+        """The kernel says something."""
+        self.kernel_log.append(line)
 
     def live(self) -> Node:
         """The node's interfaces.
@@ -84,6 +104,7 @@ class Hardware:
         """A power cycle: what hardware forgets is forgotten."""
         with self._lock:
             self.state.reboot()
+            self.kernel_log.clear()
             self.restructure()
             self.save()
 

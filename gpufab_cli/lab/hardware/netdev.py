@@ -14,6 +14,8 @@ import struct
 import threading
 from pathlib import Path
 
+from gpufab_cli.lab.shell import run
+
 _CLONE_NEWNET = 0x40000000
 _SIOCGIFCONF, _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8912, 0x8913, 0x8914
 _SIOCGIFMTU, _SIOCSIFMTU, _SIOCGIFHWADDR, _SIOCGIFINDEX = 0x8921, 0x8922, 0x8927, 0x8933
@@ -120,6 +122,14 @@ class Node(Links):
         super().__init__(Path(f"/proc/{pid}/ns/net"))
         self.pid = pid
         self._proc = Path(f"/proc/{pid}/net")
+
+    def ip(self, *argv: str) -> str:
+        """What the host's iproute2 says when it is run on the node's interfaces.
+
+        Raises:
+            LabError: It fails.
+        """
+        return run(["nsenter", f"--net=/proc/{self.pid}/ns/net", "ip", *argv])
 
     def names(self) -> list[str]:
         """All interfaces the node has now, rails and others."""

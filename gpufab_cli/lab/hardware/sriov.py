@@ -5,7 +5,7 @@ What sets something raises OSError with the errno the kernel gives.
 
 import errno
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from gpufab_cli.lab.hardware.cards import Card, Parameter, parameters, slot
 from gpufab_cli.lab.hardware.model import Hardware, fail
@@ -15,19 +15,6 @@ from gpufab_cli.lab.machine import PortPlace
 
 VFIO = "vfio-pci"
 _FIRST_GROUP = 100
-
-
-class Plug(Protocol):
-    """The node's side of what VFs bring: netdevs with their cables, and device files."""
-
-    def attach(self, rail: int, index: int, name: str, mac: str) -> None:
-        """A VF's netdev comes, with a cable to its rail."""
-
-    def detach(self, rail: int, index: int) -> None:
-        """It goes, wherever it has been moved to."""
-
-    def device(self, path: str, present: bool) -> None:
-        """A file below /dev comes or goes."""
 
 
 def card_of(hw: Hardware, place: PortPlace) -> Card:
@@ -246,10 +233,14 @@ def reset_card(hw: Hardware, place: PortPlace) -> None:
     ports = ports_of(hw, place)
     if any(_vfs(hw, port) for port in ports):
         raise fail(errno.EBUSY)
-    if not hw.state.fault("firmware-not-applied", place.netdev):
-        card_of(hw, place).reset()
+
+    def restart(port: Port) -> None:
+        vars(port).update(vars(port.driver_reload()))
+        if not hw.state.fault("firmware-not-applied"):
+            card_of(hw, place).reset()
+
     for port in ports:
-        hw.change(port.netdev, lambda old: vars(old).update(vars(old.driver_reload())))
+        hw.change(port.netdev, restart)
         hw.flap(port.netdev)
     hw.restructure()
     hw.save()

@@ -33,7 +33,7 @@ RP_DEFAULTS = {
     "initial_alpha_value": 1023,
 }
 # Faults that are processes: they end with the boot they run in.
-PROCESSES = frozenset({"verbs-busy", "gpu-busy", "ssh-over-rail"})
+PROCESSES = frozenset({"verbs-busy", "gpu-busy", "ssh-over-rail", "vf-busy"})
 ROCE_MODES = ("IB/RoCE v1", "RoCE v2")
 
 
@@ -91,7 +91,7 @@ class Port:
 
     def driver_reload(self) -> "Port":
         """The port after its driver came back: the DSCP map is read back from hardware, the rest is default."""
-        return Port(dscp=dict(self.dscp), link_downs=0)
+        return Port(dscp=dict(self.dscp), sriov=Sriov(autoprobe=self.sriov.autoprobe), link_downs=0)
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,10 @@ class State:
         """The fault of that name on that target, if it is in force."""
         return next((f for f in self.faults if f.name == name and f.target in ("", target)), None)
 
+    def held(self, name: str) -> bool:
+        """Whether the fault is in force on any target."""
+        return any(fault.name == name for fault in self.faults)
+
     def set_fault(self, fault: Fault) -> None:
         """Adds a fault, in place of the same one on the same target."""
         self.clear_fault(fault.name, fault.target)
@@ -168,4 +172,5 @@ class State:
 def _port(raw: dict[str, Any]) -> Port:
     """JSON turns the integer keys of the DSCP map into strings: back again."""
     dscp = {int(code): prio for code, prio in raw["dscp"].items()}
-    return Port(**{**raw, "dscp": dscp, "ets": Ets(**raw["ets"]), "cma": Cma(**raw["cma"]), "sriov": Sriov.load(raw["sriov"])})
+    parts = {"dscp": dscp, "ets": Ets(**raw["ets"]), "cma": Cma(**raw["cma"]), "sriov": Sriov.load(raw["sriov"])}
+    return Port(**{**raw, **parts})

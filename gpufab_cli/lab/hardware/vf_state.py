@@ -46,7 +46,7 @@ class Sriov:
 
 
 def vf_pci(pf: str, index: int, total: int) -> str:
-    """The PCI address of a VF: routing id of the PF, plus an offset that leaves room for the card's ports, plus index."""
+    """The PCI address of a VF: routing id of the PF, an offset that leaves room for the card's ports, and the index."""
     domain, bus, function = pf.split(":")
     device, _, port = function.partition(".")
     offset = 2 + int(port) * (total - 1)

@@ -6,7 +6,8 @@ here=$(dirname "$0")
 
 cp -r "$here/rootfs/." "$root/"
 chmod 0440 "$root/etc/sudoers.d/ops"
-chmod 0755 "$root/usr/lib/gpufab-lab/shim"
+chmod 0755 "$root/usr/lib/gpufab-lab/shim" "$root/usr/sbin/update-grub"
+chroot "$root" update-grub
 chroot "$root" useradd --create-home --shell /bin/bash ops
 rm -f "$root"/etc/ssh/ssh_host_* "$root/etc/machine-id"
 : > "$root/etc/machine-id"
@@ -22,6 +23,11 @@ divert /usr/sbin/dcb
 divert /usr/sbin/devlink
 divert /usr/sbin/ethtool
 divert /usr/bin/nvidia-smi
+divert /usr/bin/dmesg
+divert /usr/bin/mlxconfig
+divert /usr/bin/mlxfwreset
+divert /usr/bin/mstconfig
+divert /usr/bin/mstfwreset
 ln -s /usr/lib/gpufab-lab/shim "$root/sbin/gpufab-boot"
 
 # No login on consoles, no timers; no udev (a container gets no uevents, and /sys is writable here); and no units that

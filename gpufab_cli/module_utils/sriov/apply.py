@@ -39,13 +39,13 @@ def apply(step: Step, host: Host) -> None:
     changes = {change.path[1:]: change for change in step.changes}
     count, autoprobe = changes.get(("numvfs",)), changes.get(("autoprobe",))
     wanted = _settings(step.changes)
+    if autoprobe is not None:
+        host.set(_path(step.device, "sriov_drivers_autoprobe"), "1" if autoprobe.desired else "0")
     if count is not None:
         _recount(host, step.device, count, wanted)
     else:
         _set(host, step.device, wanted)
         _rebind(host, step.device, {index for index, values in wanted.items() if REBOUND & set(values)})
-    if autoprobe is not None:
-        host.set(_path(step.device, "sriov_drivers_autoprobe"), "1" if autoprobe.desired else "0")
 
 
 def _apply_files(step: Step, host: Host) -> None:

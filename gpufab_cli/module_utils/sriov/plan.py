@@ -96,13 +96,13 @@ def _step(devices: Devices, port: PortWant, nic: Nic, found: PortSeen) -> Step:
 def _changes(port: PortWant, found: PortSeen) -> Iterator[Change]:
     """The changes of a port, in the order in which they are made."""
     count = len(port.vfs)
+    if port.autoprobe is not None and found.autoprobe not in (port.autoprobe, ABSENT):
+        yield Change((port.pci, "autoprobe"), found.autoprobe, port.autoprobe, "sriov.autoprobe")
     if (0 if found.numvfs is ABSENT else found.numvfs) != count:
         yield Change((port.pci, "numvfs"), found.numvfs, count, "sriov.count")
     for index, vf in enumerate(port.vfs):
         now = found.vfs[index] if index < len(found.vfs) else None
         yield from _vf_changes((port.pci, f"vf{index}"), vf, now)
-    if port.autoprobe is not None and found.autoprobe != port.autoprobe and found.autoprobe is not ABSENT:
-        yield Change((port.pci, "autoprobe"), found.autoprobe, port.autoprobe, "sriov.autoprobe")
 
 
 def _vf_changes(path: Tuple[str, str], vf: VfWant, now: Optional[VfSeen]) -> Iterator[Change]:

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from gpufab_cli.lab.hardware import drift
+from gpufab_cli.lab.hardware import drift, sriov
 from gpufab_cli.lab.hardware.state import Cma, Ets, Fault, Port, State
 from tests.unit.lab.conftest import PORT
 
@@ -90,7 +90,9 @@ def test_a_port_held_down_does_not_flap(hw):
 
 
 def test_a_hardware_process_made_anew_knows_everything(hw):
-    for edit in drift.DRIFTS.values():
+    for netdev in (PORT, "enp64s0np0"):
+        sriov.set_count(hw, hw.place(netdev), 2)
+    for edit in reversed(drift.DRIFTS.values()):
         edit(hw, PORT)
     hw.set_dscp(PORT, 48, 6)
     hw.set_fault(Fault("stall-at-write", "", 3))
@@ -117,6 +119,9 @@ def test_every_drift_changes_its_port_and_no_other(hw, name):
     other = "enp64s0np0"
     for netdev in (PORT, other):
         hw.change(netdev, tuned)
+        sriov.set_count(hw, hw.place(netdev), 2)
+        for index, vf in enumerate(hw.port(netdev).sriov.vfs):
+            vf.rdma, vf.own_guid = -1, f"02:00:00:00:00:00:00:0{index}"
     drift.DRIFTS[name](hw, PORT)
     assert hw.port(PORT) != hw.port(other)
     assert hw.port(other).dscp == {26: 3}

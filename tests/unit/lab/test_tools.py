@@ -50,7 +50,7 @@ def test_what_needs_no_hardware_is_left_to_the_real_program(running, argv):
 
 
 def test_a_name_nobody_knows(running):
-    assert call(running, "mlxconfig").rc == 127
+    assert call(running, "mlxburn").rc == 127
 
 
 def test_a_lying_tool_changes_nothing_and_is_logged(running):

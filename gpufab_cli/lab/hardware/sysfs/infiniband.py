@@ -12,6 +12,7 @@ from gpufab_cli.lab.machine import PortPlace
 # A ConnectX has 255; the first 16 are enough for a lab, where each address takes two.
 GIDS = 16
 _NO_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
+FIRST_LID = 16
 _UVERBS_MAJOR, _UVERBS_FIRST_MINOR = 231, 192
 _HW_COUNTERS = (
     "duplicate_request",
@@ -73,7 +74,7 @@ def _device(tree: Tree, hw: Hardware, place: PortPlace, index: int) -> None:
     ):
         tree.text(f"{path}/{name}", value)
     _port(tree, hw, place, f"{path}/ports/1")
-    if not hw.state.fault("no-ecn-sysfs"):
+    if hw.machine.ethernet and not hw.state.fault("no-ecn-sysfs"):
         tree.live(f"{path}/tc/1/traffic_class", partial(_traffic_class, hw, place), partial(_set_class, hw, place))
     verbs = f"{function}/infiniband_verbs/uverbs{index}"
     tree.link(f"/class/infiniband_verbs/uverbs{index}", verbs)
@@ -88,8 +89,10 @@ def _port(tree: Tree, hw: Hardware, place: PortPlace, path: str) -> None:
     tree.live(f"{path}/state", lambda: "4: ACTIVE" if active() else "1: DOWN")
     tree.live(f"{path}/phys_state", lambda: "5: LinkUp" if active() else "3: Disabled")
     tree.text(f"{path}/rate", hw.machine.nic.rate)
-    tree.text(f"{path}/link_layer", "Ethernet")
-    for name, value in (("lid", "0x0"), ("sm_lid", "0x0"), ("cap_mask", "0x00010000")):
+    tree.text(f"{path}/link_layer", hw.machine.nic.link_layer)
+    lid = 0 if hw.machine.ethernet else FIRST_LID + hw.machine.ports.index(place)
+    sm_lid = int(not hw.machine.ethernet)
+    for name, value in (("lid", hex(lid)), ("sm_lid", hex(sm_lid)), ("cap_mask", "0x00010000")):
         tree.text(f"{path}/{name}", value)
     for counter in _HW_COUNTERS:
         tree.text(f"{path}/hw_counters/{counter}", 0)

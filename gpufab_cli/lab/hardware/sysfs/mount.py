@@ -19,7 +19,7 @@ import mfusepy
 
 from gpufab_cli.lab.hardware import NAME_CACHE_S
 from gpufab_cli.lab.hardware.model import Hardware, fail
-from gpufab_cli.lab.hardware.sysfs import infiniband, net, pci, system
+from gpufab_cli.lab.hardware.sysfs import infiniband, net, pci, sriov, system
 from gpufab_cli.lab.hardware.sysfs.tree import Directory, Entry, File, Link, Tree
 
 _PAGE = 4096
@@ -30,7 +30,7 @@ _LIVE = ("/class/net", "/devices/virtual/net")
 def build(hw: Hardware) -> Tree:
     """All of /sys as the machine is now."""
     tree = Tree()
-    for part in (system, pci, net, infiniband):
+    for part in (system, pci, sriov, net, infiniband):
         part.add(tree, hw)
     return tree
 
@@ -82,7 +82,7 @@ class Sysfs(mfusepy.Operations):  # type: ignore[misc]
 
     def readdir(self, path: str, fh: int) -> Iterable[str]:  # noqa: ARG002
         """Names in a directory."""
-        entry = self._fresh(live=path.startswith(_LIVE)).get(path)
+        entry = self._fresh(live=path.startswith(_LIVE) or path.endswith("/net")).get(path)
         if not isinstance(entry, Directory):
             raise fail(errno.ENOTDIR)
         return [".", "..", *entry.names]

@@ -6,6 +6,7 @@ from functools import partial
 
 from gpufab_cli.lab.hardware.model import Hardware, fail
 from gpufab_cli.lab.hardware.state import PRIORITIES, Port
+from gpufab_cli.lab.hardware.sysfs import sriov
 from gpufab_cli.lab.hardware.sysfs.tree import Tree, number
 
 _U32 = 2**32 - 1
@@ -21,6 +22,8 @@ _RANGES = {
     "clamp_tgt_rate": (0, 1),
     "clamp_tgt_rate_after_time_inc": (0, 1),
 }
+_ARPHRD_INFINIBAND = 32
+_IPOIB = "00:00:10:49:fe:80:00:00:00:00:00:00"
 _STATISTICS = ("rx_bytes", "rx_packets", "rx_errors", "rx_dropped", "tx_bytes", "tx_packets", "tx_errors", "tx_dropped")
 # Where /proc/net/dev has them.
 _COLUMNS = (0, 1, 2, 3, 8, 9, 10, 11)
@@ -29,27 +32,37 @@ _COLUMNS = (0, 1, 2, 3, 8, 9, 10, 11)
 def add(tree: Tree, hw: Hardware) -> None:
     """Adds all interfaces that the node has now."""
     tree.directory("/class/net")
+    virtual_functions = sriov.netdevs(hw)
     for name in hw.live().names() if hw.node else ():
         place = hw.place(name)
         if place is None:
-            _interface(tree, hw, name, f"/devices/virtual/net/{name}")
+            _other(tree, hw, name, virtual_functions.get(name))
             continue
         device = f"/devices/{place.sysfs}"
         path = f"{device}/net/{name}"
         _interface(tree, hw, name, path)
         _port(tree, hw, name, path)
         tree.link(f"{path}/device", device)
-        if not hw.state.fault("no-ecn-sysfs"):
+        if hw.machine.ethernet and not hw.state.fault("no-ecn-sysfs"):
             _ecn(tree, hw, name, f"{path}/ecn")
+
+
+def _other(tree: Tree, hw: Hardware, name: str, device: str | None) -> None:
+    """The netdev of a VF, or one without hardware."""
+    path = f"{device}/net/{name}" if device else f"/devices/virtual/net/{name}"
+    _interface(tree, hw, name, path)
+    if device:
+        tree.link(f"{path}/device", device)
 
 
 def _interface(tree: Tree, hw: Hardware, name: str, path: str) -> None:
     tree.link(f"/class/net/{name}", path)
     tree.link(f"{path}/subsystem", "/class/net")
-    tree.live(f"{path}/address", lambda: hw.live().mac(name))
+    tree.live(f"{path}/address", partial(_address, hw, name))
     tree.live(f"{path}/mtu", lambda: hw.live().mtu(name), lambda text: hw.live().set_mtu(name, number(text, 68, _U32)))
     tree.live(f"{path}/ifindex", lambda: hw.live().index(name))
-    tree.live(f"{path}/type", lambda: hw.live().hardware_type(name))
+    infiniband = not hw.machine.ethernet and hw.place(name) is not None
+    tree.live(f"{path}/type", lambda: _ARPHRD_INFINIBAND if infiniband else hw.live().hardware_type(name))
     tree.live(f"{path}/flags", lambda: hex(hw.live().flags(name)))
     tree.live(f"{path}/operstate", partial(_operstate, hw, name))
     tree.live(f"{path}/carrier", partial(_carrier, hw, name))
@@ -57,6 +70,15 @@ def _interface(tree: Tree, hw: Hardware, name: str, path: str) -> None:
     tree.text(f"{path}/dev_port", 0)
     for statistic, column in zip(_STATISTICS, _COLUMNS, strict=True):
         tree.live(f"{path}/statistics/{statistic}", partial(_counter, hw, name, column))
+
+
+def _address(hw: Hardware, name: str) -> str:
+    """A MAC; that of IPoIB is a queue pair number, the subnet's prefix and the port's GUID."""
+    place = hw.place(name)
+    if place is None or hw.machine.ethernet:
+        return hw.live().mac(name)
+    guid = hw.identity.guid(hw.machine.ports.index(place)).replace(":", "")
+    return _IPOIB + ":" + ":".join(guid[i : i + 2] for i in range(0, 16, 2))
 
 
 def _counter(hw: Hardware, name: str, column: int) -> int:

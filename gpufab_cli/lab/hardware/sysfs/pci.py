@@ -1,15 +1,13 @@
 """PCI functions: bridges, NIC ports and GPUs, nested as the bus nests them."""
 
-import errno
-
-from gpufab_cli.lab.hardware.model import Hardware, fail
+from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.sysfs.system import cpu_mask
-from gpufab_cli.lab.hardware.sysfs.tree import Tree, number
+from gpufab_cli.lab.hardware.sysfs.tree import Tree
 from gpufab_cli.lab.machine import Gpu, Nic, Place
 
 _ROOT_PORT = ("0x8086", "0x352a", "0x060400")  # Intel Sapphire Rapids root port
 _SWITCH = ("0x1000", "0xc030", "0x060400")  # Broadcom PEX890xx
-_ETHERNET, _DISPLAY = "0x020000", "0x030200"
+_ETHERNET, _INFINIBAND, _DISPLAY = "0x020000", "0x020700", "0x030200"
 
 
 def add(tree: Tree, hw: Hardware) -> None:
@@ -18,8 +16,7 @@ def add(tree: Tree, hw: Hardware) -> None:
     for place in (*machine.ports, *machine.gpus):
         _bridges(tree, hw, place)
     for port in machine.ports:
-        _function(tree, hw, port, machine.nic, _ETHERNET)
-        _sriov(tree, hw, port)
+        _function(tree, hw, port, machine.nic, _ETHERNET if machine.ethernet else _INFINIBAND)
     for gpu in machine.gpus:
         _function(tree, hw, gpu, machine.gpu, _DISPLAY)
 
@@ -75,15 +72,3 @@ def _uevent(place: Place, part: Nic | Gpu, kind: str) -> str:
         f"PCI_SLOT_NAME={place.pci}",
     )
     return "\n".join(lines)
-
-
-def _sriov(tree: Tree, hw: Hardware, place: Place) -> None:
-    """VFs are not emulated yet: the count is 0 and stays so, more ends as on a board without the address space."""
-    path, total = f"/devices/{place.sysfs}", hw.machine.nic.total_vfs
-
-    def set_numvfs(text: str) -> None:
-        if number(text, 0, total, errno.ERANGE):
-            raise fail(errno.ENOMEM)
-
-    tree.text(f"{path}/sriov_totalvfs", total)
-    tree.live(f"{path}/sriov_numvfs", lambda: 0, set_numvfs)

@@ -15,7 +15,6 @@ _EMPTY = (
     "/dev/char",
     "/kernel/debug",
     "/kernel/mm",
-    "/kernel/security",
     "/block",
 )
 
@@ -48,6 +47,11 @@ def add(tree: Tree, hw: Hardware) -> None:
     tree.text("/module/nvidia/version", hw.machine.gpu.driver_version)
     if not hw.state.fault("no-rdma-cm"):
         tree.text("/module/rdma_cm/initstate", "live")
+    locked = hw.state.held("nic-locked-down")
+    tree.text(
+        "/kernel/security/lockdown",
+        "none [integrity] confidentiality" if locked else "[none] integrity confidentiality",
+    )
     _nodes(tree, hw)
     _cpus(tree, hw)
     _dmi(tree, hw)

@@ -56,7 +56,7 @@ def answer(hw: Hardware, request: Request) -> Answer:
 
 def _target(hw: Hardware, words: list[str]) -> tuple[str, str, str] | None:
     """Object, verb and rail of a call; None when it is the real program's."""
-    if not is_prefix("".join(words[2:3]), "dev") or hw.place("".join(words[3:4])) is None:
+    if not is_prefix("".join(words[2:3]), "dev") or hw.place("".join(words[3:4])) is None or not hw.machine.ethernet:
         return None
     for kind, verb in _ACTIONS:
         if is_prefix(words[0], kind) and is_prefix(words[1], verb):

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gpufab_cli.lab.hardware import sriov
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.tools.answer import Answer, Request, is_prefix, options
 
 REAL = "/usr/sbin/devlink.real"
 _OPTIONS = {"-j": "j", "--json": "j", "-p": "p", "--pretty": "p", "-v": "v", "--verbose": "v"}
-_ESWITCH = {"mode": "legacy", "inline-mode": "none", "encap-mode": "basic"}
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,12 @@ def answer(hw: Hardware, request: Request) -> Answer:
         return _for_devices(hw, words[2:], _Table("dev", lambda *_: {}, lambda name, _: name + "\n"), as_json)
     if is_prefix(verb, "info"):
         return _for_devices(hw, words[2:], _Table("info", _info, _info_text), as_json)
-    if is_prefix(verb, "eswitch") and words[2:3] == ["show"]:
+    if is_prefix(verb, "eswitch") and words[2:3] in (["show"], ["set"]):
         if not request.is_root:
             return Answer(stderr="kernel answers: Operation not permitted\n", rc=1)
-        return _for_devices(hw, words[3:], _Table("dev", lambda *_: _ESWITCH, _eswitch_text), as_json)
+        if words[2] == "set":
+            return _set_eswitch(hw, request, words[3:])
+        return _for_devices(hw, words[3:], _Table("dev", _eswitch, _eswitch_text), as_json)
     return Answer(stderr=f'Command "{verb}" not found\n', rc=1)
 
 
@@ -66,6 +68,26 @@ def _info_text(handle: str, row: dict[str, Any]) -> str:
     for group, versions in row["versions"].items():
         lines += [f"      {group}:", *(f"        {name} {version}" for name, version in versions.items())]
     return "\n".join(lines) + "\n"
+
+
+def _eswitch(hw: Hardware, index: int) -> dict[str, Any]:
+    mode = hw.port(hw.machine.ports[index].netdev).sriov.eswitch
+    return {"mode": mode, "inline-mode": "none", "encap-mode": "basic"}
+
+
+def _set_eswitch(hw: Hardware, request: Request, words: list[str]) -> Answer:
+    """Changes the mode. The representors that switchdev brings are not emulated."""
+    place = next((port for port in hw.machine.ports if words[:1] == [f"pci/{port.pci}"]), None)
+    if place is None:
+        return Answer(stderr="kernel answers: No such device\n", rc=1)
+    if words[1:2] != ["mode"] or words[2:] not in (["legacy"], ["switchdev"]):
+        return Answer(stderr="Unknown eswitch mode\n", rc=1)
+    try:
+        with hw.writes.write("devlink", " ".join(request.argv), alive=request.alive):
+            sriov.edit(hw, place, lambda state: setattr(state, "eswitch", words[2]))
+    except OSError as error:
+        return Answer(stderr=f"kernel answers: {error.strerror}\n", rc=1)
+    return Answer()
 
 
 def _eswitch_text(handle: str, row: dict[str, Any]) -> str:

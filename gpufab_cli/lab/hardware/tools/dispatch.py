@@ -3,14 +3,29 @@
 import time
 
 from gpufab_cli.lab.hardware.model import Hardware
-from gpufab_cli.lab.hardware.tools import dcb, devlink, ethtool, ip, nvidia_smi, rdma
+from gpufab_cli.lab.hardware.tools import (
+    dcb,
+    devlink,
+    dmesg,
+    ethtool,
+    ip,
+    mlxconfig,
+    mlxfwreset,
+    nvidia_smi,
+    rdma,
+)
 from gpufab_cli.lab.hardware.tools.answer import Answer, Request, Tool
 
 _TOOLS: dict[str, Tool] = {
     "dcb": dcb.answer,
     "devlink": devlink.answer,
+    "dmesg": dmesg.answer,
     "ethtool": ethtool.answer,
     "ip": ip.answer,
+    "mlxconfig": mlxconfig.answer,
+    "mlxfwreset": mlxfwreset.answer,
+    "mstconfig": mlxconfig.answer,
+    "mstfwreset": mlxfwreset.answer,
     "nvidia-smi": nvidia_smi.answer,
     "rdma": rdma.answer,
 }

@@ -6,7 +6,9 @@ from typing import Any
 
 from gpufab_cli.lab.hardware import holders
 from gpufab_cli.lab.hardware.model import Hardware
+from gpufab_cli.lab.hardware.sysfs.infiniband import FIRST_LID
 from gpufab_cli.lab.hardware.tools.answer import Answer, Request, is_prefix, options
+from gpufab_cli.lab.machine import PortPlace
 
 REAL = "/usr/bin/rdma.real"
 _OPTIONS = {"-j": "j", "--json": "j", "-p": "p", "--pretty": "p", "-d": "d", "--details": "d", "-r": "r", "--raw": "r"}
@@ -60,22 +62,28 @@ def _links(hw: Hardware, device: str) -> list[Row]:
         if device not in ("", place.rdma):
             continue
         up = hw.live().admin_up(place.netdev) and hw.carrier(place.netdev)
+        state = {"state": "ACTIVE" if up else "DOWN", "physical_state": "LINK_UP" if up else "DISABLED"}
         rows.append(
-            {
-                "ifindex": index,
-                "ifname": place.rdma,
-                "port": 1,
-                "state": "ACTIVE" if up else "DOWN",
-                "physical_state": "LINK_UP" if up else "DISABLED",
-                "netdev": place.netdev,
-                "netdev_index": hw.live().index(place.netdev),
-            }
+            {"ifindex": index, "ifname": place.rdma, "port": 1} | _fabric(hw, index) | state | _netdev(hw, place)
         )
     return rows
 
 
+def _fabric(hw: Hardware, index: int) -> Row:
+    """What an InfiniBand port knows of its subnet."""
+    if hw.machine.ethernet:
+        return {}
+    return {"subnet_prefix": "fe80:0000:0000:0000", "lid": FIRST_LID + index, "sm_lid": 1, "lmc": 0}
+
+
+def _netdev(hw: Hardware, place: PortPlace) -> Row:
+    """The netdev of an Ethernet port; IPoIB's is not told."""
+    return {"netdev": place.netdev, "netdev_index": hw.live().index(place.netdev)} if hw.machine.ethernet else {}
+
+
 def _link_text(row: Row) -> str:
-    words = (f"link {row['ifname']}/{row['port']}", *(f"{k} {row[k]}" for k in ("state", "physical_state", "netdev")))
+    fields = ("subnet_prefix", "lid", "sm_lid", "lmc", "state", "physical_state", "netdev")
+    words = (f"link {row['ifname']}/{row['port']}", *(f"{key} {row[key]}" for key in fields if key in row))
     return " ".join(words)
 
 
@@ -88,7 +96,7 @@ def _devices(hw: Hardware, device: str) -> list[Row]:
                 "ifindex": index,
                 "ifname": place.rdma,
                 "node_type": "ca",
-                "protocol": "roce",
+                "protocol": "roce" if hw.machine.ethernet else "ib",
                 "fw": hw.machine.nic.firmware,
                 "node_guid": guid,
                 "sys_image_guid": guid,

@@ -1,0 +1,149 @@
+"""A whole emulated machine in memory, behind the doors of the node core: the lab's hardware without its container.
+
+Files below /sys and the vendor tools are the lab's; everything else is a dictionary. A reboot is the lab's too.
+"""
+
+import errno
+import os
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from gpufab_cli.lab import machine
+from gpufab_cli.lab.hardware.model import Hardware
+from gpufab_cli.lab.hardware.sysfs.mount import build
+from gpufab_cli.lab.hardware.sysfs.tree import Directory, File, Link
+from gpufab_cli.lab.hardware.tools import dispatch
+from gpufab_cli.lab.hardware.tools.answer import Request
+from gpufab_cli.lab.hardware.vf_state import vf_name
+from gpufab_cli.module_utils.change import ABSENT, Unknown
+from gpufab_cli.module_utils.host import ForbiddenQueryError, HostError, Output
+from gpufab_cli.module_utils.queries import allowed
+from tests.fakes import FakeHost
+from tests.unit.lab.conftest import FakeNode
+
+SHOWN = '[{"ifname":"%s","link_type":"ether"}]\n'
+
+
+class LiveNode(FakeNode):
+    """Interfaces that come and go with VFs."""
+
+    def ip(self, *argv):
+        return SHOWN % argv[-1]
+
+
+class FakePlug:
+    """What VFs bring, noted."""
+
+    def __init__(self, hardware):
+        self.hardware, self.files = hardware, set()
+
+    def attach(self, rail, index, name, mac):
+        self.hardware.node.interfaces[name] = (1, mac)
+        self.hardware.node.mtus[name] = 9000
+
+    def detach(self, rail, index):
+        name = vf_name(self.hardware.machine.ports[rail].netdev, index)
+        self.hardware.node.interfaces.pop(name, None)
+
+    def device(self, path, present):
+        (self.files.add if present else self.files.discard)(path)
+
+
+class LabHost(FakeHost):
+    """One machine of the lab; ``hardware`` is its insides."""
+
+    def __init__(self, folder: Path, kind="hgx-h100", name="gpu01", rails=2):
+        super().__init__()
+        whole = machine.load(kind)
+        found = replace(whole, ports=whole.ports[:rails], gpus=whole.gpus[:rails])
+        self.hardware = Hardware(found, machine.Identity(name), folder / f"{name}.json")
+        self._tree = (-1, None, None)
+        self.boot()
+
+    def boot(self):
+        self.hardware.reboot()
+        self.hardware.node = LiveNode(self.hardware)
+        self.hardware.plug = FakePlug(self.hardware)
+        self.files["/proc/sys/kernel/random/boot_id"] = self.hardware.state.boot_id
+        self.files["/proc/cpuinfo"] = "processor\t: 0\nvendor_id\t: GenuineIntel\n"
+
+    def tree(self):
+        now = (self.hardware.structure, tuple(self.hardware.live().names()))
+        if self._tree[:2] != now:
+            self._tree = (*now, build(self.hardware))
+        return self._tree[2].entries
+
+    def _entry(self, path):
+        """The entry of a path below /sys, links on the way followed; None where there is none."""
+        entries, parts, here = self.tree(), path.removeprefix("/sys").strip("/").split("/"), ""
+        for number, part in enumerate(parts):
+            here = f"{here}/{part}"
+            entry = entries.get(here)
+            if isinstance(entry, Link) and number < len(parts) - 1:
+                here = os.path.normpath(f"{here}/../{entry.target}")
+        return entries.get(here)
+
+    def read_bytes(self, path):
+        if not path.startswith("/sys/"):
+            return super().read_bytes(path)
+        entry = self._entry(path)
+        if not isinstance(entry, File):
+            return ABSENT
+        try:
+            return entry.read().encode()
+        except OSError as error:
+            return Unknown(f"{path}: {error.strerror}")
+
+    def names(self, path):
+        if not path.startswith("/sys/"):
+            return super().names(path)
+        entry = self._entry(path + "/.") or self._entry(path)
+        if isinstance(entry, Link):
+            entry = self._entry(os.path.normpath(f"{path}/../{entry.target}"))
+        return tuple(sorted(entry.names)) if isinstance(entry, Directory) else ABSENT
+
+    def link(self, path):
+        if not path.startswith("/sys/"):
+            return super().link(path)
+        entry = self._entry(path)
+        return entry.target if isinstance(entry, Link) else ABSENT
+
+    def exists(self, path):
+        if path.startswith("/sys/"):
+            return self._entry(path) is not None
+        tools = dispatch._TOOLS
+        return path.removeprefix("/usr/bin/") in tools or super().exists(path)
+
+    def _answer(self, argv):
+        if argv[0] not in dispatch._TOOLS:
+            return super()._answer(argv)
+        said = dispatch.answer(self.hardware, Request(argv[0], tuple(argv[1:]), 0, 1))
+        if said.program:
+            return Output(0, "[]" if "-j" in argv else "", "")
+        return Output(said.rc, said.stdout, said.stderr)
+
+    def query(self, *argv):
+        if not allowed(argv):
+            raise ForbiddenQueryError(" ".join(argv))
+        return self._answer(argv)
+
+    def set(self, path, value):
+        if not path.startswith("/sys/"):
+            super().set(path, value)
+            return
+        entry = self._entry(path)
+        if not isinstance(entry, File) or entry.write is None:
+            raise HostError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
+        self.writes.append((path, value))
+        try:
+            entry.write(value + "\n")
+        except OSError as error:
+            raise HostError(f"cannot write {path}: {error.strerror}") from error
+
+    @contextmanager
+    def quiet(self):
+        """Whatever is done meanwhile must write nothing."""
+        before = list(self.writes)
+        yield
+        assert self.writes == before
