@@ -53,6 +53,8 @@ def value(name: str, item: Any) -> str:
         return _map_in_short({dscp: str(priority) for dscp, priority in item})
     if name == "pause":
         return " ".join(f"{way} {'on' if on else 'off'}" for way, on in zip(("rx", "tx"), item, strict=True))
+    if name in _INDEXED:
+        return _by_index(item)
     if isinstance(item, tuple):
         return numbers(item) if all(isinstance(part, int) for part in item) else ",".join(map(str, item))
     return str(item) if item != "" else '""'
@@ -66,6 +68,13 @@ def numbers(items: Iterable[int]) -> str:
 def is_digest(item: Any) -> bool:
     """Whether a value is a file's digest, which tells an operator nothing."""
     return isinstance(item, str) and item.startswith("sha256:")
+
+
+def _by_index(items: tuple[Any, ...]) -> str:
+    groups: dict[Any, list[int]] = {}
+    for index, item in enumerate(items):
+        groups.setdefault(item, []).append(index)
+    return ", ".join(f"{numbers(indices)}: {item}" for item, indices in groups.items())
 
 
 def _indexed(current: tuple[Any, ...], desired: tuple[Any, ...]) -> str:
@@ -111,9 +120,8 @@ def _map_in_short(priorities: Mapping[int, str]) -> str:
     return most + (f", but {', '.join(rest)}" if rest else "")
 
 
+_INDEXED = ("prio_tc", "tc_tsa", "tc_bw")
 _DIFFERENCES: dict[str, Callable[[tuple[Any, ...], tuple[Any, ...]], str]] = {
     "dscp_priority": _dscp_map,
-    "prio_tc": _indexed,
-    "tc_tsa": _indexed,
-    "tc_bw": _indexed,
+    **dict.fromkeys(_INDEXED, _indexed),
 }

@@ -55,6 +55,8 @@ def test_a_difference(name, current, desired, text):
         ("dscp_priority", MAP, "0, but 26 → 3, 48 → 6"),
         ("dscp_priority", (), "unset"),
         ("dscp_priority", IDENTITY[:8], "0"),
+        ("tc_bw", (50, 0, 0, 50, 0, 0, 0, 0), "0,3: 50, 1-2,4-7: 0"),
+        ("tc_tsa", ("ets",) * 6 + ("strict", "ets"), "0-5,7: ets, 6: strict"),
         ("/etc/x", ABSENT, "absent"),
     ],
 )
