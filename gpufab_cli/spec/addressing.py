@@ -1,8 +1,11 @@
-"""Addresses of ports by a pattern such as ``10.10.{rail}.{host}/24``: ``{host}`` is the number in the host's name."""
+"""Addresses of ports by a pattern such as ``10.10.{rail}.{host}/24``.
+
+``{host}`` is the last number in the host's name, ``{rack}`` the one before it: 7 and 12 of ``r12n07``.
+"""
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpufab_cli.spec.faults import Fault
@@ -10,29 +13,33 @@ from gpufab_cli.spec.faults import Fault
 if TYPE_CHECKING:
     from gpufab_cli.spec.model import FabricSpec, Host, Rail
 
-_TEMPLATE = re.compile(r"(?:[0-9.]|\{rail\}|\{host\})+/[0-9]{1,2}")
+_TEMPLATE = re.compile(r"(?:[0-9.]|\{rail\}|\{host\}|\{rack\})+/[0-9]{1,2}")
+_NUMBERS = ("host", "rack")  # from the last in the name backwards
 
 
 def check_template(template: str) -> str:
     """Return the pattern.
 
     Raises:
-        ValueError: it is not an IPv4 address with a prefix length, ``{rail}`` and ``{host}`` aside.
+        ValueError: it is not an IPv4 address with a prefix length, ``{rail}``, ``{host}`` and ``{rack}`` aside.
     """
     if not _TEMPLATE.fullmatch(template):
         raise ValueError(f"{template!r} is not a pattern such as 10.10.{{rail}}.{{host}}/24")
-    _fill(template, 1, 1)
+    _fill(template, 1, {"host": 1, "rack": 1})
     return template
 
 
-def _fill(template: str, rail: int, host: int) -> ipaddress.IPv4Interface:
-    return ipaddress.IPv4Interface(template.replace("{rail}", str(rail)).replace("{host}", str(host)))
+def _fill(template: str, rail: int, numbers: Mapping[str, int]) -> ipaddress.IPv4Interface:
+    text = template.replace("{rail}", str(rail))
+    for name, number in numbers.items():
+        text = text.replace(f"{{{name}}}", str(number))
+    return ipaddress.IPv4Interface(text)
 
 
-def host_number(name: str) -> int | None:
-    """The last number in a host's own name: 17 of ``gpu017.pod1``; None if there is none."""
+def host_numbers(name: str) -> dict[str, int]:
+    """The numbers in a host's own name: host 7 and rack 12 of ``r12n07.pod1``, as many as there are."""
     found = re.findall(r"[0-9]+", name.partition(".")[0])
-    return int(found[-1]) if found else None
+    return dict(zip(_NUMBERS, map(int, reversed(found)), strict=False))
 
 
 def port_address(spec: "FabricSpec", host: "Host", rail: "Rail") -> ipaddress.IPv4Interface | None:
@@ -44,10 +51,11 @@ def port_address(spec: "FabricSpec", host: "Host", rail: "Rail") -> ipaddress.IP
     addressing = spec.networks[rail.network].addressing
     if addressing is None:
         return None
-    number = host_number(host.name)
-    if number is None and "{host}" in addressing.ipv4:
-        raise ValueError(f"the name of {host.name} holds no number for {{host}}")
-    found = _fill(addressing.ipv4, rail.number, number or 0)
+    numbers = host_numbers(host.name)
+    missing = [name for name in _NUMBERS if name not in numbers and f"{{{name}}}" in addressing.ipv4]
+    if missing:
+        raise ValueError(f"the name of {host.name} holds no number for {{{missing[0]}}}")
+    found = _fill(addressing.ipv4, rail.number, numbers)
     inner = found.network.num_addresses > 2  # noqa: PLR2004 (a /31 and a /32 have no broadcast address)
     if inner and found.ip in (found.network.network_address, found.network.broadcast_address):
         raise ValueError(f"{found} of {host.name} is not the address of a port")

@@ -2,6 +2,8 @@
 
 import pytest
 
+from gpufab_cli.spec.addressing import port_address
+from gpufab_cli.spec.model import Rail
 from tests.fabrics import SMALL, refusals, spec, text_refusals
 
 LOSSLESS = "lossless: [{priority: 3, dscp: [26]}]"
@@ -112,6 +114,15 @@ def test_addresses_of_usual_kinds_are_taken(template):
 def test_a_host_without_a_number_has_no_address():
     found = refusals(addressing("10.10.{rail}.{host}/24"), ('"gpu[01-03]"', "gpu"), ('"10.0.0.[11-13]"', "10.0.0.1"))
     assert found == ["networks.compute.addressing.ipv4: the name of gpu holds no number for {host}"]
+
+
+def test_a_rack_is_the_number_before_the_hosts():
+    racks = ('"gpu[01-03]"', '"r[10-12]n07"')
+    fabric = spec(addressing("10.{rail}.{rack}.{host}/16"), racks)
+    assert str(port_address(fabric, fabric.hosts[1], Rail("compute", 1))) == "10.1.11.7/16"
+    assert refusals(addressing("10.{rail}.{rack}.{host}/16")) == [
+        "networks.compute.addressing.ipv4: the name of gpu01 holds no number for {rack}"
+    ]
 
 
 def test_two_networks_of_one_pattern_are_refused():
