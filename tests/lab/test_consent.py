@@ -8,7 +8,10 @@ from .fabric import Fabric
 
 pytestmark = pytest.mark.lab
 
-STATE = "dcb -j pfc show dev {0}; dcb -j app show dev {0}; dcb -j ets show dev {0}; ethtool -a {0}; ethtool -S {0} | grep link_down"
+STATE = (
+    "dcb -j pfc show dev {0}; dcb -j app show dev {0}; dcb -j ets show dev {0}; ethtool -a {0}; "
+    "ethtool -S {0} | grep link_down"
+)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +94,7 @@ def test_a_tool_that_lies_is_a_failure_by_name_and_is_undone(fabric):
     fabric.cli("audit", rc=0)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 3])
 def test_a_step_that_fails_in_the_middle_is_undone(fabric, count):
     fabric.lab.break_("gpu01", "driver-reload")
     before = state(fabric)
