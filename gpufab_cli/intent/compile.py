@@ -3,12 +3,13 @@
 from typing import Any
 
 from gpufab_cli.errors import GpufabError, SpecErrors
+from gpufab_cli.intent.dvfs import dvfs_want
 from gpufab_cli.intent.node import node_want
 from gpufab_cli.intent.roce import roce_rails, roce_want
 from gpufab_cli.spec.lock import FILE_NAME, Lock
 from gpufab_cli.spec.model import FabricSpec, Host
 
-FEATURES = ("node", "roce")
+FEATURES = ("node", "roce", "dvfs")
 """The features that a fabric can manage, in the order in which the roles run."""
 
 SHOWN = 5  # names in an error message
@@ -44,5 +45,9 @@ def _check_locked(spec: FabricSpec, lock: Lock) -> None:
 
 
 def _host_wants(spec: FabricSpec, lock: Lock, host: Host) -> Wants:
-    managed: Wants = {"roce": roce_want(spec, lock, host)} if roce_rails(spec, host) else {}
+    wants: Wants = {
+        "roce": roce_want(spec, lock, host) if roce_rails(spec, host) else None,
+        "dvfs": dvfs_want(spec, lock, host),
+    }
+    managed = {feature: want for feature, want in wants.items() if want is not None}
     return {"node": node_want(managed), **managed}

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from gpufab_cli.errors import did_you_mean
 from gpufab_cli.spec import ranges
+from gpufab_cli.spec.dvfs import job_faults
 from gpufab_cli.spec.faults import Fault, Nested
 from gpufab_cli.spec.override import overridden
 
@@ -139,6 +140,7 @@ def _undeclared(loc: Loc, kind: str, name: str, known: Any) -> Fault:
 
 def profile_faults(spec: "FabricSpec", profile: "Profile") -> Iterator[Fault]:
     """Where a profile does not fit the fabric; paths are relative to the profile."""
+    yield from job_faults(profile.gpus, profile.jobs)
     seen: set[tuple[str, int]] = set()
     for index, ports in enumerate(profile.ports):
         loc: Loc = ("ports", index)

@@ -15,6 +15,7 @@ from gpufab_cli.module_utils.schema import Dscp, Priority, Range
 from gpufab_cli.spec import addressing, checks, ranges
 from gpufab_cli.spec.accept import Waiver, waiver_faults
 from gpufab_cli.spec.base import Model, NotEmpty
+from gpufab_cli.spec.dvfs import Cpu, Gpus, Jobs
 from gpufab_cli.spec.faults import raise_any
 from gpufab_cli.spec.hooks import Hook, hook_faults
 from gpufab_cli.spec.override import overridden
@@ -110,7 +111,7 @@ class Addressing(Model):
     """The addresses of a network's ports. They are the site's own: gpufab checks them, nothing more."""
 
     ipv4: Annotated[str, AfterValidator(addressing.check_template)]
-    """A pattern such as 10.10.{rail}.{host}/24; {host} is the number in the host's name."""
+    """Such as 10.10.{rail}.{host}/24; {host} is the last number in the host's name, {rack} the one before it."""
     owner: Literal["none"] = "none"
     """Who sets the addresses: none of gpufab, so the site."""
 
@@ -160,6 +161,13 @@ class Profile(Model):
     """The ports of each host."""
     takeover: tuple[Takeover, ...] = ()
     """Foreign owners of settings that gpufab may relieve: dcbx, the NIC's firmware that follows the switch's DCBX."""
+
+    gpus: Gpus | None = None
+    """Clocks, power and modes of each host's GPUs; not managed if left out."""
+    cpu: Cpu | None = None
+    """Frequencies and idle states of each host's CPUs; not managed if left out."""
+    jobs: Jobs | None = None
+    """What Slurm jobs may ask for; no hooks if left out."""
 
     @property
     def rails(self) -> "tuple[Rail, ...]":

@@ -8,6 +8,7 @@ from gpufab_cli.errors import Exit
 from gpufab_cli.execute.ansible import Said
 from gpufab_cli.execute.apply import ROUNDS, Request, apply, new_run
 from gpufab_cli.execute.fabric import Fabric
+from gpufab_cli.intent.compile import FEATURES
 from gpufab_cli.module_utils.change import ABSENT, Impact, Step, Unknown
 from gpufab_cli.module_utils.converge import Status, StepResult
 from gpufab_cli.module_utils.journal import Run
@@ -81,6 +82,11 @@ def nodes(tmp_path):
     return make
 
 
+def insync(*features, hosts=()):
+    """The groups of hosts that need nothing of these features."""
+    return {f"insync_{feature}": hosts for feature in features}
+
+
 def test_without_work_ansible_never_starts(nodes):
     fabric = nodes()
     report = fabric.apply()
@@ -93,7 +99,7 @@ def test_only_hosts_with_work_run_and_only_the_roles_that_have_some(nodes):
     report = fabric.apply()
     (play,) = fabric.plays
     assert play.hosts == ("gpu02",)
-    assert play.groups == {"insync_node": ("gpu02",), "insync_roce": ()}
+    assert play.groups == {**insync(*FEATURES, hosts=("gpu02",)), **insync("roce")}
     assert (fabric.audits, report.rounds, report.exit_code) == (2, 1, Exit.IN_SYNC)
 
 
@@ -104,7 +110,7 @@ def test_what_is_not_known_counts_as_work(nodes):
     fabric.apply()
     (play,) = fabric.plays
     assert play.hosts == ("gpu01", "gpu02")
-    assert play.groups == {"insync_node": ("gpu01",), "insync_roce": ()}
+    assert play.groups == {**insync(*FEATURES, hosts=("gpu01",)), **insync("roce")}
 
 
 def test_findings_alone_are_no_work(nodes):
@@ -117,7 +123,7 @@ def test_full_runs_everything_everywhere(nodes):
     fabric = nodes()
     fabric.apply(full=True)
     assert fabric.plays[0].hosts == HOSTS
-    assert fabric.plays[0].groups == {"insync_node": (), "insync_roce": ()}
+    assert fabric.plays[0].groups == insync(*FEATURES)
 
 
 def test_only_one_feature(nodes):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 import yaml
 
-from gpufab_cli.intent.compile import compile_wants
+from gpufab_cli.intent.compile import FEATURES, compile_wants
 from gpufab_cli.module_utils.schema import encode
 from gpufab_cli.render.inventory import inventory
 from gpufab_cli.spec.lock import LockedHost
@@ -45,10 +45,10 @@ def test_what_hosts_share_is_written_once():
 
 def test_groups():
     groups = read()["hosts.yml"]
-    assert list(groups) == ["gpufab", "profile_box", "node", "roce", "insync_node", "insync_roce"]
+    assert list(groups) == ["gpufab", "profile_box", *FEATURES, *(f"insync_{feature}" for feature in FEATURES)]
     for name in ("gpufab", "profile_box", "node", "roce"):
         assert list(groups[name]["hosts"]) == ["gpu01", "gpu02", "gpu03"]
-    assert groups["insync_node"] == groups["insync_roce"] == {}
+    assert all(groups[name] == {} for name in groups if name not in ("gpufab", "profile_box", "node", "roce"))
 
 
 def test_a_dash_is_no_part_of_a_group_name():
