@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from gpufab_cli.audit.collect import Collected, Failure, Wants
-from gpufab_cli.audit.fabric import FabricFinding, Facts
+from gpufab_cli.audit.fabric import Facts
+from gpufab_cli.audit.finding import FabricFinding
 from gpufab_cli.audit.judge import HostReport, State, judge
 from gpufab_cli.audit.waive import NO_WAIVERS, Waivers
 from gpufab_cli.catalogue import Severity

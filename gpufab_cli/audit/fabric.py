@@ -3,39 +3,15 @@
 The facts are taken as snapshots come in, so that no snapshot has to be kept.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from gpufab_cli.audit import power
+from gpufab_cli.audit.finding import Check, FabricFinding, Fact
 from gpufab_cli.audit.fold import fold
-from gpufab_cli.catalogue import Severity, catalogue
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.roce.seen import PortSeen, RoceSeen
 from gpufab_cli.module_utils.snapshot import Snapshot
-
-Fact = Hashable
-
-
-@dataclass(frozen=True)
-class FabricFinding:
-    """What the hosts together show; ``hosts`` are those that stand out."""
-
-    code: str
-    hosts: tuple[str, ...]
-    evidence: str
-
-    @property
-    def severity(self) -> Severity:
-        """How bad the catalogue says it is."""
-        return catalogue()[self.code].severity
-
-
-@dataclass(frozen=True)
-class Check:
-    """``fact`` is None for a host that has nothing to say or where it is unknown."""
-
-    fact: Callable[[Snapshot], Fact | None]
-    verdict: Callable[[Mapping[str, Any]], Iterator[FabricFinding]]
 
 
 @dataclass
@@ -81,14 +57,14 @@ def _classes(port: PortSeen) -> Lossless | None:
 def lossless_disagree(facts: Mapping[str, frozenset[Lossless]]) -> Iterator[FabricFinding]:
     """Name the hosts whose lossless class is not that of most.
 
-    Of equal camps one whose own ports agree counts as most, then one that has a lossless class at all.
+    Of equal camps one that has a lossless class at all counts as most, then one whose own ports agree.
     """
     camps: dict[frozenset[Lossless], list[str]] = {}
     for host in sorted(facts):
         camps.setdefault(facts[host], []).append(host)
     if len(camps) < 2:  # noqa: PLR2004
         return
-    ranked = sorted(camps.items(), key=lambda camp: (-len(camp[1]), len(camp[0]), camp[0] == {()}))
+    ranked = sorted(camps.items(), key=lambda camp: (-len(camp[1]), camp[0] == {()}, len(camp[0])))
     outliers = tuple(host for _, hosts in ranked[1:] for host in hosts)
     words = "; ".join(f"{fold(hosts)}: {_words(classes)}" for classes, hosts in ranked)
     yield FabricFinding("fabric.lossless-disagree", outliers, words)
@@ -108,4 +84,4 @@ def _numbers(dscps: tuple[int, ...]) -> str:
     return fold(map(str, dscps)).strip("[]") if dscps else "none"
 
 
-CHECKS = (Check(lossless, lossless_disagree),)
+CHECKS = (Check(lossless, lossless_disagree), Check(power.limits, power.outliers))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from gpufab_cli.audit import values_dvfs
 from gpufab_cli.audit.fold import fold
 from gpufab_cli.module_utils.change import ABSENT, Unknown
 from gpufab_cli.module_utils.roce.want import DSCPS
@@ -22,6 +23,7 @@ LABELS: Mapping[str, str] = {
     "traffic_class": "traffic class",
     "rdma_cm_tos": "RDMA-CM ToS",
     "rdma_cm_mode": "RDMA-CM mode",
+    **values_dvfs.LABELS,
 }
 """The settings that have a name of their own; all others go by the last of their path."""
 
@@ -49,6 +51,8 @@ def value(name: str, item: Any) -> str:
         return str(item)
     if item is ABSENT:
         return "unset" if name in LABELS else "absent"
+    if name in values_dvfs.SHOWN:
+        return values_dvfs.SHOWN[name](item)
     if name == "dscp_priority":
         return _map_in_short({dscp: str(priority) for dscp, priority in item})
     if name == "pause":

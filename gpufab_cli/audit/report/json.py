@@ -10,7 +10,7 @@ accepts a row, which then leaves its host in sync. Fields without content are le
 from typing import Any
 
 from gpufab_cli.audit.audit import AuditReport
-from gpufab_cli.audit.fabric import FabricFinding
+from gpufab_cli.audit.finding import FabricFinding
 from gpufab_cli.audit.judge import HostReport, Kind, Row
 from gpufab_cli.module_utils.schema import encode
 

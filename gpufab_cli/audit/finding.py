@@ -1,0 +1,32 @@
+"""What a check across all hosts is made of."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpufab_cli.catalogue import Severity, catalogue
+from gpufab_cli.module_utils.snapshot import Snapshot
+
+Fact = Hashable
+
+
+@dataclass(frozen=True)
+class FabricFinding:
+    """What the hosts together show; ``hosts`` are those that stand out."""
+
+    code: str
+    hosts: tuple[str, ...]
+    evidence: str
+
+    @property
+    def severity(self) -> Severity:
+        """How bad the catalogue says it is."""
+        return catalogue()[self.code].severity
+
+
+@dataclass(frozen=True)
+class Check:
+    """``fact`` is None for a host that has nothing to say or where it is unknown."""
+
+    fact: Callable[[Snapshot], Fact | None]
+    verdict: Callable[[Mapping[str, Any]], Iterator[FabricFinding]]
