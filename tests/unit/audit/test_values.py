@@ -4,6 +4,8 @@ import pytest
 
 from gpufab_cli.audit.values import LABELS, difference, value
 from gpufab_cli.module_utils.change import ABSENT, Unknown
+from gpufab_cli.module_utils.dvfs.seen import CpuSeen
+from gpufab_cli.module_utils.dvfs.want import GpuPolicy
 from gpufab_cli.module_utils.roce.seen import PortSeen
 
 MAP = tuple((dscp, 3 if dscp == 26 else 6 if dscp == 48 else 0) for dscp in range(64))
@@ -65,4 +67,5 @@ def test_a_value(name, item, text):
 
 
 def test_labels_are_of_settings_that_exist():
-    assert set(LABELS) <= set(PortSeen.__dataclass_fields__)
+    settings = {name for kind in (PortSeen, GpuPolicy, CpuSeen) for name in kind.__dataclass_fields__}
+    assert set(LABELS) <= settings
