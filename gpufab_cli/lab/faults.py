@@ -1,30 +1,16 @@
 """Faults by name: what each does to a node and how it ends. One table, from which help and completion come too."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NoReturn
 
-from gpufab_cli.lab import podman
+from gpufab_cli.lab import faults_roce, podman
 from gpufab_cli.lab.errors import LabError
+from gpufab_cli.lab.fault import FaultKind, Strike, drift, model
 from gpufab_cli.lab.files import USER
-from gpufab_cli.lab.node import Node
+from gpufab_cli.lab.hardware.tools.mlnx_qos_print import RELEASES
 from gpufab_cli.lab.shell import run
+from gpufab_cli.lab.toolbox import TOOLS
 
-# Where each tool stands in the image.
-TOOLS = {
-    "dcb": PurePosixPath("/usr/sbin/dcb"),
-    "devlink": PurePosixPath("/usr/sbin/devlink"),
-    "dmesg": PurePosixPath("/usr/bin/dmesg"),
-    "ethtool": PurePosixPath("/usr/sbin/ethtool"),
-    "ip": PurePosixPath("/usr/bin/ip"),
-    "mlxconfig": PurePosixPath("/usr/bin/mlxconfig"),
-    "mlxfwreset": PurePosixPath("/usr/bin/mlxfwreset"),
-    "mstconfig": PurePosixPath("/usr/bin/mstconfig"),
-    "mstfwreset": PurePosixPath("/usr/bin/mstfwreset"),
-    "nvidia-smi": PurePosixPath("/usr/bin/nvidia-smi"),
-    "rdma": PurePosixPath("/usr/bin/rdma"),
-}
 _SUDOERS, _SUDOERS_OFF = "/etc/sudoers.d/ops", "/root/sudoers.ops"
 _BINARIES = PurePosixPath("/usr/local/sbin")
 _GUEST = _BINARIES / "qemu-system-x86"
@@ -36,60 +22,6 @@ ExecStart=/usr/local/sbin/lldpad infinity
 [Install]
 WantedBy=multi-user.target
 """
-
-
-@dataclass(frozen=True)
-class Strike:
-    """One fault about to strike, or to end, on one node; `netdev` is the port it is meant for."""
-
-    node: Node
-    netdev: str
-    rail: int
-    argument: str
-
-    def shell(self, script: str, *arguments: str) -> None:
-        """Runs a fixed script as root on the node."""
-        podman.execute(self.node.container, "sh", "-euc", script, "sh", *arguments)
-
-
-Act = Callable[[Strike], None]
-
-
-@dataclass(frozen=True)
-class FaultKind:
-    """A fault there is.
-
-    Attributes:
-        name: What the command line calls it.
-        help: What it does, in a few words.
-        strike: Brings it about.
-        mend: Ends it; None for a one-shot change of settings, which the next apply puts right.
-        argument: What it takes besides a port: TOOL, N or nothing.
-        on_port: Whether it is about one port.
-    """
-
-    name: str
-    help: str
-    strike: Act
-    mend: Act | None = None
-    argument: str = ""
-    on_port: bool = False
-
-
-def _drift(name: str, text: str, on_port: bool = True) -> FaultKind:
-    def strike(strike: Strike) -> None:
-        strike.node.ask("drift", name=name, netdev=strike.netdev)
-
-    return FaultKind(name, text, strike, on_port=on_port)
-
-
-def _nothing(_: Strike) -> None:
-    """The hardware process does all there is to do."""
-
-
-def _model(name: str, text: str, argument: str = "", on_port: bool = False) -> FaultKind:
-    """A lasting fault that the model itself shows."""
-    return FaultKind(name, text, _nothing, _nothing, argument, on_port)
 
 
 def _hide_tool(strike: Strike) -> None:
@@ -188,37 +120,38 @@ def _start_node(strike: Strike) -> None:
 
 
 _ALL = (
-    _drift("pfc-off", "PFC is off on a port, which flaps its link"),
-    _drift("wrong-priority", "DSCP 26 is mapped to priority 4"),
-    _drift("global-pause-on", "global pause is on, which turns PFC off"),
-    _drift("ecn-np-off", "no congestion notifications are sent"),
-    _drift("tos-reset", "RDMA-CM's default ToS and mode are back to 0 and RoCE v2"),
-    _drift("ets-lost", "ETS is back to the driver's default"),
-    _drift("dscp-flushed", "the DSCP map is empty, so that trust is back to PCP"),
-    _drift("cnp-changed", "CNPs leave with DSCP 4 and priority 0"),
-    _drift("traffic-class-cleared", "the port's global traffic class is unset"),
-    _drift("driver-reload", "the NIC driver and rdma_cm were reloaded on all ports", on_port=False),
+    drift("pfc-off", "PFC is off on a port, which flaps its link"),
+    drift("wrong-priority", "DSCP 26 is mapped to priority 4"),
+    drift("global-pause-on", "global pause is on, which turns PFC off"),
+    drift("ecn-np-off", "no congestion notifications are sent"),
+    drift("tos-reset", "RDMA-CM's default ToS and mode are back to 0 and RoCE v2"),
+    drift("ets-lost", "ETS is back to the driver's default"),
+    drift("dscp-flushed", "the DSCP map is empty, so that trust is back to PCP"),
+    drift("cnp-changed", "CNPs leave with DSCP 4 and priority 0"),
+    drift("traffic-class-cleared", "the port's global traffic class is unset"),
+    drift("driver-reload", "the NIC driver and rdma_cm were reloaded on all ports", on_port=False),
     FaultKind("tool-missing", "a tool is not installed", _hide_tool, _show_tool, "TOOL"),
-    _model("tool-hangs", "a tool does not come back", "TOOL"),
-    _model("tool-lies", "a tool exits 0 and sets nothing", "TOOL"),
-    _model("garbage-output", "a tool prints what no release prints", "TOOL"),
+    model("tool-hangs", "a tool does not come back", "TOOL"),
+    model("tool-lies", "a tool exits 0 and sets nothing", "TOOL"),
+    model("garbage-output", "a tool prints what no release prints", "TOOL"),
     FaultKind("lldpad-running", "an LLDP agent runs that may overwrite settings", _start_lldpad, _stop_lldpad),
     FaultKind("verbs-busy", "a process holds the port's verbs device", _hold_verbs, _release_verbs, "", True),
-    _model("gpu-busy", "a compute process runs on GPU 0"),
+    model("gpu-busy", "a compute process runs on GPU 0"),
     FaultKind("ssh-over-rail", "someone is logged in over the rail", _login_over_rail, _logout_over_rail, "", True),
-    _model("link-down", "the cable carries nothing", on_port=True),
-    _model("no-ecn-sysfs", "the vendor's ecn/ and tc/ files are absent, as with an inbox driver"),
-    _drift("vf-lost", "the port's VFs are gone, as after a reload of its driver"),
-    _drift("duplicate-guid", "the port's first VF has the GUIDs of its second"),
+    model("link-down", "the cable carries nothing", on_port=True),
+    model("no-ecn-sysfs", "the vendor's ecn/ and tc/ files are absent, as with an inbox driver"),
+    drift("vf-lost", "the port's VFs are gone, as after a reload of its driver"),
+    drift("duplicate-guid", "the port's first VF has the GUIDs of its second"),
     FaultKind("vf-busy", "a guest has the port's first VF", _hold_vf, _release_vf, "", True),
-    _model("firmware-not-applied", "firmware parameters do not become current, neither by reset nor by reboot"),
-    _model("nic-locked-down", "the kernel is locked down: firmware tools cannot open the port's card", on_port=True),
-    _model("enospc-msix", "the port's card has no interrupt vectors left for VFs", on_port=True),
-    _model("enomem-bios", "the BIOS left no address space for the port's VFs", on_port=True),
-    _model("no-rdma-cm", "the rdma_cm module is not loaded"),
+    model("firmware-not-applied", "firmware parameters do not become current, neither by reset nor by reboot"),
+    model("nic-locked-down", "the kernel is locked down: firmware tools cannot open the port's card", on_port=True),
+    model("enospc-msix", "the port's card has no interrupt vectors left for VFs", on_port=True),
+    model("enomem-bios", "the BIOS left no address space for the port's VFs", on_port=True),
+    *faults_roce.KINDS,
+    model("no-rdma-cm", "the rdma_cm module is not loaded"),
     FaultKind("no-root", "sudo -n is refused", _deny_root, _allow_root),
-    _model("stall-at-write", "the Nth hardware write from now does not return", "N"),
-    _model("fail-at-write", "the Nth hardware write from now fails with an I/O error", "N"),
+    model("stall-at-write", "the Nth hardware write from now does not return", "N"),
+    model("fail-at-write", "the Nth hardware write from now fails with an I/O error", "N"),
     FaultKind("node-stopped", "the node is off", _stop_node, _start_node),
 )
 KINDS = {kind.name: kind for kind in _ALL}
@@ -243,6 +176,8 @@ def check_argument(kind: FaultKind, argument: str) -> None:
     """
     if kind.argument == "TOOL" and argument not in TOOLS:
         raise LabError(f"{kind.name} needs a tool", hint=f"one of {', '.join(TOOLS)}")
+    if kind.argument == "RELEASE" and argument not in RELEASES:
+        raise LabError(f"{kind.name} needs a release", hint=f"one of {', '.join(RELEASES)}")
     if kind.argument == "N" and not (argument.isdigit() and int(argument)):
         raise LabError(f"{kind.name} needs a count", hint="a number from 1 on")
     if not kind.argument and argument:
@@ -274,7 +209,7 @@ def refuse_mending(kind: FaultKind, node: str) -> NoReturn:
 def _target(kind: FaultKind, strike: Strike) -> str:
     if kind.on_port:
         return strike.netdev
-    return strike.argument if kind.argument == "TOOL" else ""
+    return strike.argument if kind.argument in ("TOOL", "RELEASE") else ""
 
 
 def _count(kind: FaultKind, strike: Strike) -> int:

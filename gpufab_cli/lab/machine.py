@@ -2,19 +2,15 @@
 
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from gpufab_cli.lab import toolbox
 from gpufab_cli.lab.errors import LabError
 
 PROFILES = Path(__file__).parent / "machines"
-# Where each tool stands in a node. Those of a NIC vendor's stack are there only on machines that come with it.
-VENDOR_TOOLS = {
-    tool: PurePosixPath("/usr/sbin") / tool
-    for tool in ("cma_roce_mode", "cma_roce_tos", "ibdev2netdev", "mlnx_qos", "ofed_info", "show_gids")
-}
 
 
 @dataclass(frozen=True)
@@ -146,7 +142,7 @@ class Machine:
 
     def has_tool(self, tool: str) -> bool:
         """Whether a tool is installed."""
-        return tool in self.stack.tools or (tool not in VENDOR_TOOLS and tool not in self.stack.without)
+        return tool in self.stack.tools or (tool not in toolbox.VENDOR and tool not in self.stack.without)
 
     def rail(self, selector: str) -> int:
         """Finds a port by rail number or netdev name.

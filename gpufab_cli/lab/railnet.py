@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpufab_cli.lab.machine import Identity, Machine
+from gpufab_cli.lab.machine import Identity, Machine, PortPlace
 from gpufab_cli.lab.shell import run, succeeds
 
 # Address of the far side on each rail: never a node's, whose numbers start at 1.
@@ -74,11 +74,7 @@ class Plug:
                 f"link set {far} master rail{rail}",
                 f"link set {far} up",
             ]
-            inside += [
-                f"link set {near} mtu {mtu}",
-                f"addr add {self.site.ipv4.format(rail=rail, host=self.number)} dev {near}",
-                f"link set {near} up",
-            ]
+            inside += [f"link set {near} mtu {mtu}", f"link set {near} up", *self._above(rail, port)]
         run(["ip", "-n", self.netns, "-batch", "-"], "\n".join(outside))
         run(["nsenter", f"--net=/proc/{pid}/ns/net", "ip", "-batch", "-"], "\n".join(inside))
 
@@ -96,6 +92,18 @@ class Plug:
     def detach(self, rail: int, index: int) -> None:
         """Removes a VF's cable and with it its netdev, wherever that is."""
         run(["ip", "-n", self.netns, "link", "del", f"{end(self.number, rail)}v{index}"])
+
+    def _above(self, rail: int, port: PortPlace) -> list[str]:
+        """The address, and the interface that has it: a macvlan stands for a bond or VLAN, which not all kernels have.
+
+        A bond's is on its first port: traffic takes that one.
+        """
+        holder, first = port.holder, next(p for p in self.machine.ports if p.holder == port.holder)
+        address = f"addr add {self.site.ipv4.format(rail=rail, host=self.number)} dev {holder}"
+        if holder == port.netdev:
+            return [address]
+        made = f"link add {holder} mtu {self.site.mtu} link {port.netdev} type macvlan mode bridge"
+        return [made, address, f"link set {holder} up"] if first is port else []
 
     def disconnect(self) -> None:
         """Removes the node's cables, whichever are left."""

@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpufab_cli.lab import railnet
+from gpufab_cli.lab import railnet, toolbox
 from gpufab_cli.lab.errors import LabError
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.netdev import Node
@@ -73,6 +73,7 @@ class Power:
             hw.node, hw.plug = Node(pid), VfPlug(self.plug, pid)
             hw.restructure()
             self._verbs()
+            self._tools(pid)
             self._boot_id(pid)
             self._command_line(pid)
         except (LabError, OSError) as error:
@@ -103,6 +104,16 @@ class Power:
         for index, _ in enumerate(self.hardware.machine.ports):
             if self.hardware.plug is not None:
                 self.hardware.plug.device(f"infiniband/uverbs{index}", True)
+
+    def _tools(self, pid: int) -> None:
+        """Installs the tools that the machine's stack has, and no others; one hidden by a fault stays so."""
+        for tool, path in toolbox.TOOLS.items():
+            program = Path(f"/proc/{pid}/root{path}")
+            wanted = self.hardware.machine.has_tool(tool) and not Path(f"{program}.missing").is_symlink()
+            if wanted and not program.is_symlink():
+                program.symlink_to(toolbox.SHIM)
+            elif not wanted:
+                program.unlink(missing_ok=True)
 
     def _boot_id(self, pid: int) -> None:
         (self.folder / "boot_id").write_text(self.hardware.state.boot_id + "\n")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from gpufab_cli.lab.hardware import drift
+from gpufab_cli.lab.hardware import drift, sriov
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.state import Fault
 
@@ -53,4 +53,20 @@ def _drift(hw: Hardware, name: str, netdev: str) -> Reply:
     return {}
 
 
-_VERBS: dict[str, Callable[..., Reply]] = {"status": _status, "break": _break, "repair": _repair, "drift": _drift}
+def _firmware(hw: Hardware, netdev: str, name: str, value: int) -> Reply:
+    """The card has run with this parameter since its last reset; {port} in its name is the port's number."""
+    place = hw.place(netdev)
+    if place is not None:
+        card, parameter = sriov.card_of(hw, place), name.format(port=int(place.pci[-1]) + 1)
+        card.current[parameter] = card.next[parameter] = value
+        hw.save()
+    return {}
+
+
+_VERBS: dict[str, Callable[..., Reply]] = {
+    "status": _status,
+    "break": _break,
+    "repair": _repair,
+    "drift": _drift,
+    "firmware": _firmware,
+}

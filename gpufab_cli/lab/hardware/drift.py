@@ -76,6 +76,10 @@ def _duplicate_guid(hw: Hardware, netdev: str) -> None:
     hw.change(netdev, edit)
 
 
+def _dcbx_firmware(hw: Hardware, netdev: str) -> None:
+    hw.change(netdev, lambda port: setattr(port, "dcbx", ["cee", "ieee"]))
+
+
 DRIFTS: dict[str, Drift] = {
     "pfc-off": _pfc_off,
     "wrong-priority": _wrong_priority,
@@ -87,6 +91,8 @@ DRIFTS: dict[str, Drift] = {
     "cnp-changed": _cnp_changed,
     "traffic-class-cleared": _traffic_class_cleared,
     "driver-reload": _driver_reload,
+    "trust-pcp": _dscp_flushed,
+    "dcbx-firmware": _dcbx_firmware,
     "vf-lost": _vf_lost,
     "duplicate-guid": _duplicate_guid,
 }

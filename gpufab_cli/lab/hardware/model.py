@@ -96,6 +96,11 @@ class Hardware:
         """The port behind a netdev, None for interfaces that are no hardware."""
         return next((port for port in self.machine.ports if port.netdev == netdev), None)
 
+    def serial(self, rail: int) -> str:
+        """The serial number of a port's card; of another one when it was swapped."""
+        swapped = self.state.fault("nic-swapped", self.machine.ports[rail].netdev)
+        return self.identity.serial("MX" if swapped else "MT", rail)
+
     def port(self, netdev: str) -> Port:
         """The settings of a port."""
         return self.state.ports[netdev]
@@ -159,6 +164,10 @@ class Hardware:
         """Whether the link is up."""
         return self.live().carrier(netdev)
 
+    def negotiated(self, netdev: str) -> bool:
+        """Whether DCBX in the firmware owns PFC, ETS and the map: what the host sets then, it soon sets back."""
+        return "host" not in self.port(netdev).dcbx
+
     # ---- mlx5 --------------------------------------------------------------------------------------------------------
 
     def set_pfc(self, netdev: str, pfc: list[bool], delay: int | None) -> None:
@@ -178,7 +187,7 @@ class Hardware:
             port.pause_rx = port.pause_tx = False
             self.flap(netdev)
 
-        if self.port(netdev).pfc != pfc:
+        if self.port(netdev).pfc != pfc and not self.negotiated(netdev):
             self.change(netdev, edit)
         if delay is not None and delay != self.port(netdev).pfc_delay:
             if delay not in _CABLE_M:
@@ -206,7 +215,8 @@ class Hardware:
         shares = [bw for tsa, bw in zip(ets.tsa, ets.bw, strict=True) if tsa == "ets"]
         if shares and sum(shares) != WHOLE_PERCENT:
             raise fail(errno.EINVAL)
-        self.change(netdev, lambda port: setattr(port, "ets", ets))
+        if not self.negotiated(netdev):
+            self.change(netdev, lambda port: setattr(port, "ets", ets))
 
     def set_buffer(self, netdev: str, prio_buffer: list[int], sizes: list[int]) -> None:
         """Sets receive buffers in bytes.
@@ -225,6 +235,10 @@ class Hardware:
     def set_dscp(self, netdev: str, dscp: int, priority: int) -> None:
         """Maps a DSCP; mlx5 holds one priority a DSCP, and a new one takes the place of the old."""
         self.change(netdev, lambda port: port.dscp.update({dscp: priority}))
+
+    def set_dscp_map(self, netdev: str, table: dict[int, int]) -> None:
+        """Sets the whole map; an empty one means that the port trusts PCP."""
+        self.change(netdev, lambda port: setattr(port, "dscp", table))
 
     def unset_dscp(self, netdev: str, dscp: int, priority: int) -> None:
         """Removes a mapping.

@@ -101,7 +101,7 @@ def _vfs(hw: Hardware, place: PortPlace) -> list[Vf]:
 
 def _create(hw: Hardware, place: PortPlace, count: int) -> None:
     """New VFs know no address; an InfiniBand one is down until it is told otherwise."""
-    state = "auto" if hw.machine.ethernet else "disable"
+    state = "auto" if hw.machine.is_ethernet(place) else "disable"
     edit(hw, place, lambda sriov: setattr(sriov, "vfs", [Vf(state=state) for _ in range(count)]))
     if hw.port(place.netdev).sriov.autoprobe:
         for index in range(count):
@@ -151,7 +151,7 @@ def _bind_native(hw: Hardware, place: PortPlace, index: int) -> None:
     def take(sriov: Sriov) -> None:
         vf = sriov.vfs[index]
         vf.driver, vf.rdma = hw.machine.nic.driver, number
-        vf.own_guid = mac_guid(vf.mac) if hw.machine.ethernet else vf.node_guid
+        vf.own_guid = mac_guid(vf.mac) if hw.machine.is_ethernet(place) else vf.node_guid
 
     edit(hw, place, take)
     mac = _vfs(hw, place)[index].mac
@@ -209,7 +209,11 @@ def set_vf(hw: Hardware, place: PortPlace, index: int, values: dict[str, Any]) -
     """
     if index >= len(_vfs(hw, place)):
         raise fail(errno.EINVAL)
-    foreign = {"node_guid", "port_guid"} if hw.machine.ethernet else {"mac", "vlan", "vlan_qos", "spoofchk", "trust"}
+    foreign = (
+        {"node_guid", "port_guid"}
+        if hw.machine.is_ethernet(place)
+        else {"mac", "vlan", "vlan_qos", "spoofchk", "trust"}
+    )
     if foreign & set(values) or hw.port(place.netdev).sriov.eswitch != "legacy":
         raise fail(errno.EOPNOTSUPP)
     if int(str(values.get("mac", "00"))[:2], 16) & 1:
@@ -221,7 +225,7 @@ def is_active(hw: Hardware, place: PortPlace, index: int) -> bool:
     """Whether a VF's own port is up: as its policy says, and on InfiniBand only with a GUID."""
     vf = _vfs(hw, place)[index]
     up = vf.state == "enable" or (vf.state == "auto" and hw.live().admin_up(place.netdev) and hw.carrier(place.netdev))
-    return up and (hw.machine.ethernet or NO_GUID not in (vf.own_guid, vf.port_guid))
+    return up and (hw.machine.is_ethernet(place) or NO_GUID not in (vf.own_guid, vf.port_guid))
 
 
 def reset_card(hw: Hardware, place: PortPlace) -> None:

@@ -32,8 +32,20 @@ RP_DEFAULTS = {
     "rate_reduce_monitor_period": 4,
     "initial_alpha_value": 1023,
 }
+# Broadcom bnxt_re's own (bnxt_re.h): RoCE on DSCP 26 and priority 3, CNPs on 48 and 7.
+BNXT_DEFAULTS = {
+    "ecn_enable": 1,
+    "ecn_marking": 1,
+    "cc_mode": 1,
+    "roce_prio": 3,
+    "roce_dscp": 26,
+    "cnp_prio": 7,
+    "cnp_dscp": 48,
+    "disable_prio_vlan_tx": 1,
+    "min_time_bet_cnp": 0,
+}
 # Faults that are processes: they end with the boot they run in.
-PROCESSES = frozenset({"verbs-busy", "gpu-busy", "ssh-over-rail", "vf-busy"})
+PROCESSES = frozenset({"verbs-busy", "gpu-busy", "ssh-over-rail", "vf-busy", "foreign-writer"})
 ROCE_MODES = ("IB/RoCE v1", "RoCE v2")
 
 
@@ -87,6 +99,10 @@ class Port:
     traffic_class: int | None = None
     cma: Cma = field(default_factory=Cma)
     sriov: Sriov = field(default_factory=Sriov)
+    cnp_prio_mode: int = 0
+    bnxt: dict[str, int] = field(default_factory=lambda: dict(BNXT_DEFAULTS))
+    bnxt_staged: dict[str, int] = field(default_factory=dict)
+    bnxt_directory: bool = False
     link_downs: int = 0
 
     def driver_reload(self) -> "Port":

@@ -51,7 +51,8 @@ def add(tree: Tree, hw: Hardware) -> None:
     """Adds all RDMA devices and, while rdma_cm is loaded, its configfs."""
     tree.directory("/kernel/config")
     for index, place in enumerate(hw.machine.ports):
-        _device(tree, hw, place, index)
+        if place.rdma and not hw.state.fault("nic-dead", place.netdev):
+            _device(tree, hw, place, index)
     if not hw.state.fault("no-rdma-cm"):
         _configfs(tree, hw)
 
@@ -74,7 +75,8 @@ def _device(tree: Tree, hw: Hardware, place: PortPlace, index: int) -> None:
     ):
         tree.text(f"{path}/{name}", value)
     _port(tree, hw, place, f"{path}/ports/1")
-    if hw.machine.ethernet and not hw.state.fault("no-ecn-sysfs"):
+    vendor = hw.machine.stack.control == "vendor" and not hw.state.fault("no-ecn-sysfs")
+    if vendor and hw.machine.is_ethernet(place):
         tree.live(f"{path}/tc/1/traffic_class", partial(_traffic_class, hw, place), partial(_set_class, hw, place))
     verbs = f"{function}/infiniband_verbs/uverbs{index}"
     tree.link(f"/class/infiniband_verbs/uverbs{index}", verbs)
@@ -89,9 +91,10 @@ def _port(tree: Tree, hw: Hardware, place: PortPlace, path: str) -> None:
     tree.live(f"{path}/state", lambda: "4: ACTIVE" if active() else "1: DOWN")
     tree.live(f"{path}/phys_state", lambda: "5: LinkUp" if active() else "3: Disabled")
     tree.text(f"{path}/rate", hw.machine.nic.rate)
-    tree.text(f"{path}/link_layer", hw.machine.nic.link_layer)
-    lid = 0 if hw.machine.ethernet else FIRST_LID + hw.machine.ports.index(place)
-    sm_lid = int(not hw.machine.ethernet)
+    ethernet = hw.machine.is_ethernet(place)
+    tree.text(f"{path}/link_layer", "Ethernet" if ethernet else "InfiniBand")
+    lid = 0 if ethernet else FIRST_LID + hw.machine.ports.index(place)
+    sm_lid = int(not ethernet)
     for name, value in (("lid", hex(lid)), ("sm_lid", hex(sm_lid)), ("cap_mask", "0x00010000")):
         tree.text(f"{path}/{name}", value)
     for counter in _HW_COUNTERS:
@@ -103,18 +106,19 @@ def _port(tree: Tree, hw: Hardware, place: PortPlace, path: str) -> None:
         tree.live(f"{path}/gid_attrs/ndevs/{row}", partial(_gid_netdev, hw, place, row))
 
 
-def gids(hw: Hardware, netdev: str) -> list[bytes]:
+def gids(hw: Hardware, place: PortPlace) -> list[bytes]:
     """The addresses of a port in GID order: link-local first, then IPv4 as mapped addresses, then other IPv6."""
-    live = hw.live()
-    six = live.ipv6(netdev)
+    live, names = hw.live(), hw.live().names()
+    netdevs = [name for name in dict.fromkeys((place.netdev, place.holder)) if name in names]
+    six = [address for name in netdevs for address in live.ipv6(name)]
     local = [address for address in six if address[:2] == b"\xfe\x80"]
-    mapped = [ipaddress.IPv6Address(f"::ffff:{address}").packed for address in live.ipv4(netdev)]
+    mapped = [ipaddress.IPv6Address(f"::ffff:{address}").packed for name in netdevs for address in live.ipv4(name)]
     return [*local, *mapped, *(address for address in six if address not in local)]
 
 
 def _entry(hw: Hardware, place: PortPlace, row: int) -> bytes | None:
     """Each address takes two rows: RoCE v1, then RoCE v2."""
-    held = gids(hw, place.netdev)
+    held = gids(hw, place)
     return held[row // 2] if row // 2 < len(held) else None
 
 
@@ -132,7 +136,7 @@ def _gid_type(hw: Hardware, place: PortPlace, row: int) -> str:
 def _gid_netdev(hw: Hardware, place: PortPlace, row: int) -> str:
     if _entry(hw, place, row) is None:
         raise fail(errno.EINVAL)
-    return place.netdev
+    return place.holder
 
 
 def _traffic_class(hw: Hardware, place: PortPlace) -> str:

@@ -19,7 +19,7 @@ import mfusepy
 
 from gpufab_cli.lab.hardware import NAME_CACHE_S
 from gpufab_cli.lab.hardware.model import Hardware, fail
-from gpufab_cli.lab.hardware.sysfs import infiniband, net, pci, sriov, system
+from gpufab_cli.lab.hardware.sysfs import control, infiniband, net, pci, sriov, system
 from gpufab_cli.lab.hardware.sysfs.tree import Directory, Entry, File, Link, Tree
 
 _PAGE = 4096
@@ -30,7 +30,7 @@ _LIVE = ("/class/net", "/devices/virtual/net")
 def build(hw: Hardware) -> Tree:
     """All of /sys as the machine is now."""
     tree = Tree()
-    for part in (system, pci, sriov, net, infiniband):
+    for part in (system, pci, sriov, net, infiniband, control):
         part.add(tree, hw)
     return tree
 

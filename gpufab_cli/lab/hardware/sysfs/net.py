@@ -9,9 +9,9 @@ from gpufab_cli.lab.hardware.state import PRIORITIES, Port
 from gpufab_cli.lab.hardware.sysfs import sriov
 from gpufab_cli.lab.hardware.sysfs.tree import Tree, number
 
-_U32 = 2**32 - 1
+U32 = 2**32 - 1
 # Where the driver checks more than the width of the field (NVIDIA "DCQCN CC parameters").
-_RANGES = {
+RANGES = {
     "cnp_dscp": (0, 63),
     "cnp_802p_prio": (0, 7),
     "dce_tcp_g": (0, 1023),
@@ -35,6 +35,8 @@ def add(tree: Tree, hw: Hardware) -> None:
     virtual_functions = sriov.netdevs(hw)
     for name in hw.live().names() if hw.node else ():
         place = hw.place(name)
+        if hw.state.fault("nic-dead", name):
+            continue
         if place is None:
             _other(tree, hw, name, virtual_functions.get(name))
             continue
@@ -43,8 +45,28 @@ def add(tree: Tree, hw: Hardware) -> None:
         _interface(tree, hw, name, path)
         _port(tree, hw, name, path)
         tree.link(f"{path}/device", device)
-        if hw.machine.ethernet and not hw.state.fault("no-ecn-sysfs"):
+        vendor = hw.machine.stack.control == "vendor" and not hw.state.fault("no-ecn-sysfs")
+        if vendor and hw.machine.is_ethernet(place):
             _ecn(tree, hw, name, f"{path}/ecn")
+    _stacked(tree, hw)
+
+
+def _stacked(tree: Tree, hw: Hardware) -> None:
+    """Bonds and VLANs over ports. They are macvlans in truth; /sys shows them as what they stand for."""
+    for place in hw.machine.ports:
+        holder = tree.entries.get(f"/class/net/{place.holder}")
+        if place.holder == place.netdev or holder is None or f"/class/net/{place.netdev}" not in tree.entries:
+            continue
+        above, below = f"/devices/virtual/net/{place.holder}", f"/devices/{place.sysfs}/net/{place.netdev}"
+        tree.link(f"{below}/upper_{place.holder}", above)
+        tree.link(f"{above}/lower_{place.netdev}", below)
+        if place.bond:
+            tree.link(f"{below}/master", above)
+            tree.live(f"{below}/bonding_slave/perm_hwaddr", partial(hw.live().mac, place.netdev))
+            tree.text(f"{above}/bonding/mode", "802.3ad 4")
+            tree.text(f"{above}/bonding/slaves", " ".join(p.netdev for p in hw.machine.ports if p.bond == place.bond))
+        else:
+            tree.text(f"{above}/uevent", f"DEVTYPE=vlan\nINTERFACE={place.holder}")
 
 
 def _other(tree: Tree, hw: Hardware, name: str, device: str | None) -> None:
@@ -59,9 +81,10 @@ def _interface(tree: Tree, hw: Hardware, name: str, path: str) -> None:
     tree.link(f"/class/net/{name}", path)
     tree.link(f"{path}/subsystem", "/class/net")
     tree.live(f"{path}/address", partial(_address, hw, name))
-    tree.live(f"{path}/mtu", lambda: hw.live().mtu(name), lambda text: hw.live().set_mtu(name, number(text, 68, _U32)))
+    tree.live(f"{path}/mtu", lambda: hw.live().mtu(name), lambda text: hw.live().set_mtu(name, number(text, 68, U32)))
     tree.live(f"{path}/ifindex", lambda: hw.live().index(name))
-    infiniband = not hw.machine.ethernet and hw.place(name) is not None
+    place = hw.place(name)
+    infiniband = place is not None and not hw.machine.is_ethernet(place)
     tree.live(f"{path}/type", lambda: _ARPHRD_INFINIBAND if infiniband else hw.live().hardware_type(name))
     tree.live(f"{path}/flags", lambda: hex(hw.live().flags(name)))
     tree.live(f"{path}/operstate", partial(_operstate, hw, name))
@@ -73,9 +96,11 @@ def _interface(tree: Tree, hw: Hardware, name: str, path: str) -> None:
 
 
 def _address(hw: Hardware, name: str) -> str:
-    """A MAC; that of IPoIB is a queue pair number, the subnet's prefix and the port's GUID."""
+    """A MAC, one for all ports of a bond; that of IPoIB is a queue pair number, the subnet and the port's GUID."""
     place = hw.place(name)
-    if place is None or hw.machine.ethernet:
+    if place is not None and place.bond:
+        name = next(port.netdev for port in hw.machine.ports if port.bond == place.bond)
+    if place is None or hw.machine.is_ethernet(place):
         return hw.live().mac(name)
     guid = hw.identity.guid(hw.machine.ports.index(place)).replace(":", "")
     return _IPOIB + ":" + ":".join(guid[i : i + 2] for i in range(0, 16, 2))
@@ -138,7 +163,7 @@ def _value(hw: Hardware, name: str, side: str, key: str) -> int:
 
 
 def _setter(hw: Hardware, name: str, side: str, key: str) -> Callable[[str], None]:
-    low, high = _RANGES.get(key, (0, _U32))
+    low, high = RANGES.get(key, (0, U32))
 
     def write(text: str) -> None:
         wanted = number(text, low, high)

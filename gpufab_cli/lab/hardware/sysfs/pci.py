@@ -16,7 +16,7 @@ def add(tree: Tree, hw: Hardware) -> None:
     for place in (*machine.ports, *machine.gpus):
         _bridges(tree, hw, place)
     for port in machine.ports:
-        _function(tree, hw, port, machine.nic, _ETHERNET if machine.ethernet else _INFINIBAND)
+        _function(tree, hw, port, machine.nic, _ETHERNET if machine.is_ethernet(port) else _INFINIBAND)
     for gpu in machine.gpus:
         _function(tree, hw, gpu, machine.gpu, _DISPLAY)
 

@@ -86,7 +86,7 @@ def _virtual(tree: Tree, hw: Hardware, place: PortPlace, index: int, vf: Vf) -> 
     for name, value in (
         ("vendor", nic.vendor),
         ("device", _VF_DEVICE),
-        ("class", "0x020000" if hw.machine.ethernet else "0x020700"),
+        ("class", "0x020000" if hw.machine.is_ethernet(place) else "0x020700"),
         ("numa_node", place.numa),
         ("local_cpulist", hw.machine.numa[place.numa].cpus),
         ("local_cpus", cpu_mask(hw.machine.numa[place.numa].cpus)),

@@ -65,9 +65,9 @@ class Tree:
         line = _line(value)
         self._add(path, File(lambda: line, mode=mode))
 
-    def live(self, path: str, read: Callable[[], object], write: Write | None = None) -> None:
+    def live(self, path: str, read: Callable[[], object], write: Write | None = None, mode: int = 0) -> None:
         """A reading taken at each read, writable when `write` is given; nothing reads as an empty file."""
-        self._add(path, File(lambda: _line(read()), write, 0o644 if write else 0o444))
+        self._add(path, File(lambda: _line(read()), write, mode or (0o644 if write else 0o444)))
 
     def link(self, path: str, target: str) -> None:
         """A link to an absolute path of the tree, written relative as the kernel does."""

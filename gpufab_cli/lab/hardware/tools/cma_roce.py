@@ -21,7 +21,7 @@ def answer(hw: Hardware, request: Request) -> Answer:
     device, port = given.get("-d", "mlx5_0"), given.get("-p", "1")
     netdev = next((place.netdev for place in hw.machine.ports if place.rdma == device), None)
     if netdev is None:
-        error = f"mkdir: cannot create directory ‘{device}’: No such device\n"
+        error = f"mkdir: cannot create directory '{device}': No such device\n"
         return Answer(f"Failed to create configuration for {device}\n", error, 1)
     if port != "1":
         return Answer(f"Device {device} Port {port} does not exist\n", rc=1)

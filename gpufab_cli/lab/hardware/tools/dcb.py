@@ -56,7 +56,8 @@ def answer(hw: Hardware, request: Request) -> Answer:
 
 def _target(hw: Hardware, words: list[str]) -> tuple[str, str, str] | None:
     """Object, verb and rail of a call; None when it is the real program's."""
-    if not is_prefix("".join(words[2:3]), "dev") or hw.place("".join(words[3:4])) is None or not hw.machine.ethernet:
+    place = hw.place("".join(words[3:4]))
+    if not is_prefix("".join(words[2:3]), "dev") or place is None or not hw.machine.is_ethernet(place):
         return None
     for kind, verb in _ACTIONS:
         if is_prefix(words[0], kind) and is_prefix(words[1], verb):

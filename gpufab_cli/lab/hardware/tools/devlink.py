@@ -58,7 +58,7 @@ def _info(hw: Hardware, index: int) -> dict[str, Any]:
     firmware = {"fw.version": nic.firmware, "fw": nic.firmware}
     return {
         "driver": nic.driver,
-        "serial_number": hw.identity.serial("MT", index),
+        "serial_number": hw.serial(index),
         "versions": {"fixed": {"fw.psid": nic.psid}, "running": firmware, "stored": firmware},
     }
 

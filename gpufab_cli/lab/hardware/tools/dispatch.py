@@ -4,30 +4,41 @@ import time
 
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.tools import (
+    cma_roce,
     dcb,
     devlink,
     dmesg,
     ethtool,
     ip,
+    lspci,
+    mlnx_qos,
     mlxconfig,
     mlxfwreset,
     nvidia_smi,
+    ofed,
     rdma,
 )
 from gpufab_cli.lab.hardware.tools.answer import Answer, Request, Tool
 
 _TOOLS: dict[str, Tool] = {
+    "cma_roce_mode": cma_roce.answer,
+    "cma_roce_tos": cma_roce.answer,
     "dcb": dcb.answer,
     "devlink": devlink.answer,
     "dmesg": dmesg.answer,
     "ethtool": ethtool.answer,
+    "ibdev2netdev": ofed.ibdev2netdev,
     "ip": ip.answer,
+    "lspci": lspci.answer,
+    "mlnx_qos": mlnx_qos.answer,
     "mlxconfig": mlxconfig.answer,
     "mlxfwreset": mlxfwreset.answer,
     "mstconfig": mlxconfig.answer,
     "mstfwreset": mlxfwreset.answer,
     "nvidia-smi": nvidia_smi.answer,
+    "ofed_info": ofed.ofed_info,
     "rdma": rdma.answer,
+    "show_gids": ofed.show_gids,
 }
 _POLL_S = 0.1
 

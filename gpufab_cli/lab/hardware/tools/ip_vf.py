@@ -81,18 +81,18 @@ def _show(hw: Hardware, request: Request, place: PortPlace) -> Answer:
         rows = json.loads(said)
     except ValueError:
         lines = said.splitlines(keepends=True)
-        ours = [f"    vf {index}     {_text(hw, vf)}\n" for index, vf in enumerate(vfs)]
+        ours = [f"    vf {index}     {_text(hw, place, vf)}\n" for index, vf in enumerate(vfs)]
         at = next((i + 1 for i, line in enumerate(lines) if line.lstrip().startswith("link/")), len(lines))
         return Answer("".join([*lines[:at], *ours, *lines[at:]]))
     for row in rows:
         if row.get("ifname") == place.netdev:
-            row["vfinfo_list"] = [_row(hw, index, vf) for index, vf in enumerate(vfs)]
+            row["vfinfo_list"] = [_row(hw, place, index, vf) for index, vf in enumerate(vfs)]
     return Answer(json.dumps(rows, separators=(",", ":")) + "\n")
 
 
-def _row(hw: Hardware, index: int, vf: Vf) -> dict[str, Any]:
+def _row(hw: Hardware, place: PortPlace, index: int, vf: Vf) -> dict[str, Any]:
     """One entry of vfinfo_list; the GUIDs' keys hold a space."""
-    ethernet = hw.machine.ethernet
+    ethernet = hw.machine.is_ethernet(place)
     vlan = {"vlan": vf.vlan, "qos": vf.vlan_qos} if vf.vlan_qos else {"vlan": vf.vlan} if vf.vlan else {}
     guids = {} if ethernet else {"node guid": vf.node_guid, "port guid": vf.port_guid}
     return {
@@ -110,19 +110,19 @@ def _row(hw: Hardware, index: int, vf: Vf) -> dict[str, Any]:
     }
 
 
-def _text(hw: Hardware, vf: Vf) -> str:
+def _text(hw: Hardware, place: PortPlace, vf: Vf) -> str:
     """A VF line of `ip link show`."""
 
     def on(flag: bool) -> str:
         return "on" if flag else "off"
 
-    row = _row(hw, 0, vf)
+    row = _row(hw, place, 0, vf)
     words = [f"link/{row['link_type']} {row['address']} brd {row['broadcast']}"]
     words += [f"vlan {vf.vlan}"] if vf.vlan else []
     words += [f"qos {vf.vlan_qos}"] if vf.vlan_qos else []
     words += [f"max_tx_rate {vf.max_tx_mbps}Mbps"] if vf.max_tx_mbps else []
     words += [f"min_tx_rate {vf.min_tx_mbps}Mbps"] if vf.min_tx_mbps else []
     words.append(f"spoof checking {on(vf.spoofchk)}")
-    words += [] if hw.machine.ethernet else [f"NODE_GUID {vf.node_guid}", f"PORT_GUID {vf.port_guid}"]
+    words += [] if hw.machine.is_ethernet(place) else [f"NODE_GUID {vf.node_guid}", f"PORT_GUID {vf.port_guid}"]
     words += [f"link-state {vf.state}", f"trust {on(vf.trust)}", f"query_rss {on(vf.query_rss)}"]
     return ", ".join(words)

@@ -61,7 +61,7 @@ def _details(hw: Hardware, request: Request, place: PortPlace) -> str:
 def _capabilities(hw: Hardware, place: PortPlace) -> str:
     nic, speed = hw.machine.nic, hw.machine.nic.pcie_speed.split()[0].removesuffix(".0")
     link = f"Speed {speed}GT/s, Width x{nic.pcie_width}"
-    total, enabled = sriov.total(hw, place), len(hw.port(place.netdev).sriov.vfs)
+    total, enabled = sriov.total(hw, place) or 0, len(hw.port(place.netdev).sriov.vfs)
     on = "+" if enabled else "-"
     offset = 2 if place.pci.endswith(".0") else 1
     return (

@@ -11,16 +11,14 @@ _HEAD = "DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV\n---\t----\t-----\t--
 
 def ibdev2netdev(hw: Hardware, request: Request) -> Answer:
     """Which netdev each RDMA device is behind; of a bond its own."""
-    lines = []
+    lines, nic = [], hw.machine.nic
     for place in hw.machine.ports:
         if place.rdma:
             up = hw.live().admin_up(place.netdev) and hw.carrier(place.netdev)
-            if "-v" in request.argv:
-                nic = hw.machine.nic
-                known = f"{place.pci} {place.rdma} ({nic.hca_type} - {nic.part_number}) ConnectX-7 adapter card fw {nic.firmware}"
-                lines.append(f"{known} port 1 ({'ACTIVE' if up else 'DOWN  '}) ==> {place.holder} ({'Up' if up else 'Down'})\n")
-            else:
-                lines.append(f"{place.rdma} port 1 ==> {place.holder} ({'Up' if up else 'Down'})\n")
+            end = f"==> {place.holder} ({'Up' if up else 'Down'})\n"
+            known = f"{place.pci} {place.rdma} ({nic.hca_type} - {nic.part_number}) adapter card fw {nic.firmware}"
+            state = f" ({'ACTIVE' if up else 'DOWN  '})" if "-v" in request.argv else ""
+            lines.append(f"{known if '-v' in request.argv else place.rdma} port 1{state} {end}")
     return Answer("".join(lines))
 
 

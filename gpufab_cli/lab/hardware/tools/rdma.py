@@ -59,7 +59,7 @@ def _json(rows: list[Row]) -> str:
 def _links(hw: Hardware, device: str) -> list[Row]:
     rows: list[Row] = []
     for index, place in enumerate(hw.machine.ports):
-        if device not in ("", place.rdma):
+        if not place.rdma or device not in ("", place.rdma):
             continue
         up = hw.live().admin_up(place.netdev) and hw.carrier(place.netdev)
         state = {"state": "ACTIVE" if up else "DOWN", "physical_state": "LINK_UP" if up else "DISABLED"}
@@ -71,14 +71,17 @@ def _links(hw: Hardware, device: str) -> list[Row]:
 
 def _fabric(hw: Hardware, index: int) -> Row:
     """What an InfiniBand port knows of its subnet."""
-    if hw.machine.ethernet:
+    if hw.machine.is_ethernet(hw.machine.ports[index]):
         return {}
     return {"subnet_prefix": "fe80:0000:0000:0000", "lid": FIRST_LID + index, "sm_lid": 1, "lmc": 0}
 
 
 def _netdev(hw: Hardware, place: PortPlace) -> Row:
     """The netdev of an Ethernet port; IPoIB's is not told."""
-    return {"netdev": place.netdev, "netdev_index": hw.live().index(place.netdev)} if hw.machine.ethernet else {}
+    if not hw.machine.is_ethernet(place):
+        return {}
+    name = place.bond or place.netdev
+    return {"netdev": name, "netdev_index": hw.live().index(name)}
 
 
 def _link_text(row: Row) -> str:
@@ -96,13 +99,13 @@ def _devices(hw: Hardware, device: str) -> list[Row]:
                 "ifindex": index,
                 "ifname": place.rdma,
                 "node_type": "ca",
-                "protocol": "roce" if hw.machine.ethernet else "ib",
+                "protocol": "roce" if hw.machine.is_ethernet(place) else "ib",
                 "fw": hw.machine.nic.firmware,
                 "node_guid": guid,
                 "sys_image_guid": guid,
             }
         )
-    return [row for row in rows if device in ("", row["ifname"])]
+    return [row for row in rows if row["ifname"] and device in ("", row["ifname"])]
 
 
 def _device_text(row: Row) -> str:
