@@ -6,9 +6,12 @@ Ansible's and OpenSSH's own affair.
 
 import json
 import os
+import signal
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,6 +89,22 @@ def run(play: Play, listen: Listener) -> tuple[Said, ...]:
         return _Run(Path(folder), listen).run(play)
 
 
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Whether the operator wants to stop. ansible-runner would take the signals over, too, but never give them back."""
+    wanted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield wanted.is_set
+        return
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: wanted.set()) for number in signals]
+    try:
+        yield wanted.is_set
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
+
+
 @dataclass
 class _Run:
     folder: Path
@@ -94,10 +113,19 @@ class _Run:
     failed_on_hosts: bool = False
 
     def run(self, play: Play) -> tuple[Said, ...]:
+        with _interruptible() as interrupted:
+            result = self._play(play, interrupted)
+        if result.status == "canceled":
+            raise KeyboardInterrupt
+        if result.rc != 0 and not self.failed_on_hosts:
+            raise GpufabError(f"ansible-playbook: {_error(result.stdout.read())}", _BY_HAND.format(play.inventory))
+        return tuple(self.said)
+
+    def _play(self, play: Play, interrupted: Callable[[], bool]) -> Any:
         import ansible_runner
 
         limit = self._file("limit", "".join(f"{host}\n" for host in play.hosts))
-        result = ansible_runner.run(
+        return ansible_runner.run(
             private_data_dir=str(self.folder),
             playbook=PLAYBOOK,
             inventory=[str(play.inventory.resolve()), str(self._file("insync.json", _inventory(play)))],
@@ -107,13 +135,9 @@ class _Run:
             forks=play.forks,
             envvars=self._environment(play),
             event_handler=self._hear,
+            cancel_callback=interrupted,
             quiet=True,
         )
-        if result.status == "canceled":
-            raise KeyboardInterrupt
-        if result.rc != 0 and not self.failed_on_hosts:
-            raise GpufabError(f"ansible-playbook: {_error(result.stdout.read())}", _BY_HAND.format(play.inventory))
-        return tuple(self.said)
 
     def _file(self, name: str, text: str) -> Path:
         path = self.folder / name

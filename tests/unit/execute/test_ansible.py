@@ -1,6 +1,8 @@
 """What ansible-runner's events are taken for."""
 
 import json
+import os
+import signal
 
 import pytest
 
@@ -102,3 +104,12 @@ def test_the_second_inventory_has_the_groups_even_when_they_are_empty():
 )
 def test_what_ansible_itself_complains_about(output, line):
     assert ansible._error(output) == line
+
+
+def test_a_signal_stops_the_run_and_later_ones_do_what_they_did_before():
+    before = signal.getsignal(signal.SIGTERM)
+    with ansible._interruptible() as interrupted:
+        assert not interrupted()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert interrupted()
+    assert signal.getsignal(signal.SIGTERM) is before
