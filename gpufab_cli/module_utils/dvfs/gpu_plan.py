@@ -1,7 +1,7 @@
 """Decide what would change on the GPUs of a node. Pure."""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, FrozenSet, Iterator, List, Optional, Tuple
 
 from .. import record
 from ..change import ABSENT, Absent, Change, Finding, Impact, Path, Pending, Step, Unknown, Where
@@ -94,7 +94,7 @@ def _one(parts: GpuParts, snapshot: Snapshot, pci: str, policy: GpuPolicy) -> No
         if isinstance(current, Unknown) or not _fits(current, desired):
             parts.changes.append(Change((pci, name), current, desired, CODES[name], load=load(gpu)))
             parts.findings += changed_again(snapshot, (pci, name), current, desired, load(gpu))
-    _next_reset(parts, pci, gpu, policy, refused)
+    _next_reset(parts, snapshot, pci, gpu, policy)
     parts.findings += [*throttle.findings(pci, gpu), *_remarks(pci, gpu, policy)]
 
 
@@ -180,24 +180,36 @@ def steps(clocks: Tuple[int, ...]) -> str:
     return f"{clocks[0]}..{clocks[-1]} in steps of {' or '.join(map(str, gaps[:3]))}"
 
 
-def _next_reset(parts: GpuParts, pci: str, gpu: GpuSeen, policy: GpuPolicy, refused: Dict[str, Finding]) -> None:
+def _next_reset(parts: GpuParts, snapshot: Snapshot, pci: str, gpu: GpuSeen, policy: GpuPolicy) -> None:
     """ECC, and MIG before Hopper: set for the next reset of the GPU. From Hopper on MIG acts at once."""
     for name in ("ecc", "mig"):
         desired = getattr(policy, name)
         running, following = getattr(gpu, name), getattr(gpu, f"{name}_pending")
-        if desired is None or name in refused:
+        if desired is None:
             continue
         if following is ABSENT:
             if desired:
                 parts.findings.append(Finding("dvfs.unsupported", (pci, name), f"the GPU has no {name.upper()}"))
         elif following != desired:
-            change = Change((pci, name), following, desired, CODES[name], Where.NEXT_BOOT)
+            change = Change((pci, name), following, desired, CODES[name], Where.NEXT_BOOT, load(gpu))
             if name == "ecc":
                 parts.ecc.append(change)
             else:
-                parts.mig.append(Step(f"{FEATURE} mig {pci}", (change,), frozenset({Impact.GPU_RESET}), pci))
+                parts.mig.append(Step(f"{FEATURE} mig {pci}", (change,), _mig_impact(snapshot, change), pci))
         elif running != desired:
             parts.pending.append(Pending((pci, name), running, desired, Impact.GPU_RESET, CODES[name]))
+
+
+def _mig_impact(snapshot: Snapshot, change: Change) -> FrozenSet[Impact]:
+    """Consent is asked for once. From Hopper on the mode is lost with the driver, and is then simply brought back;
+    a GPU that somebody uses refuses it."""
+    entries = snapshot.records.get(FEATURE, ABSENT)
+    lost = any(
+        (entry.path, entry.value) == (change.path, change.desired)
+        and (entry.boot_id, entry.load) != (snapshot.boot_id, change.load)
+        for entry in (entries if isinstance(entries, tuple) else ())
+    )
+    return frozenset() if lost else frozenset({Impact.GPU_RESET})
 
 
 def changed_again(snapshot: Snapshot, path: Path, current: Any, desired: Any, alive: str = "") -> Iterator[Finding]:

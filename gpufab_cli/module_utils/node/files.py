@@ -13,6 +13,7 @@ UNITS = "/etc/systemd/system"
 EARLY = "gpufab-restore@early.service"
 LATE = "gpufab-restore@late.service"
 DEVICE = "gpufab-restore-device@.service"
+GPUS = "gpufab-restore-gpus.service"
 UDEV_RULE = "/etc/udev/rules.d/90-gpufab-restore.rules"
 HEADER = "# Kept by gpufab: changes made here are reverted.\n"
 
@@ -48,7 +49,15 @@ StartLimitIntervalSec=60
 StartLimitBurst=10
 """
 
+_GPUS_ORDER = """\
+After=gpufab-restore@late.service nvidia-persistenced.service nvidia-fabricmanager.service
+StartLimitIntervalSec=60
+StartLimitBurst=10
+"""
+
 _RULE = """\
+# The driver of the GPUs starts with their factory settings.
+ACTION=="add", SUBSYSTEM=="module", KERNEL=="nvidia", TAG+="systemd", ENV{SYSTEMD_WANTS}+="gpufab-restore-gpus.service"
 # A driver reload, a firmware reset or a hot plug brings the port up with factory settings and no other sign.
 # VFs have no DCB of their own.
 # $id is the PCI address of the device that has the driver: unlike the name, it does not change under the rule.
@@ -78,6 +87,8 @@ def contents() -> Dict[str, bytes]:
     """Every file by path, as this version of gpufab wants it."""
     early = _unit("gpufab: restore before the network", _EARLY_ORDER, "early", 120, wanted_by="sysinit.target")
     late = _unit("gpufab: restore after the drivers", _LATE_ORDER, "late", 180, wanted_by="multi-user.target")
+    # Ten seconds: the driver binds to eight GPUs, and nvidia-persistenced is started by whoever reloaded it.
+    gpus = _unit("gpufab: restore after the driver of the GPUs was loaded", _GPUS_ORDER, "late", 180, wait=10)
     # Two seconds: names and RDMA devices settle after a driver has added the netdev.
     device = _unit("gpufab: restore the port at %i", _DEVICE_ORDER, "device %i", 120, wait=2)
     return {
@@ -85,6 +96,7 @@ def contents() -> Dict[str, bytes]:
         f"{UNITS}/{EARLY}": early,
         f"{UNITS}/{LATE}": late,
         f"{UNITS}/{DEVICE}": device,
+        f"{UNITS}/{GPUS}": gpus,
         UDEV_RULE: (HEADER + _RULE).encode(),
     }
 

@@ -150,6 +150,18 @@ def test_mig_is_made_with_consent_only():
     assert audit(host, wish).clean
 
 
+@pytest.mark.parametrize("phase", [program.LATE, program.EARLY])
+def test_mig_that_the_driver_lost_comes_back_without_asking_again(phase):
+    host, wish = node(), want(GpuPolicy(mig=True), (GPU0,))
+    run(host, wish)
+    assert program.restore(host, phase) == program.FAILED  # nobody has ever consented
+    run(host, wish, allow=frozenset({Impact.GPU_RESET}))
+    host.gpus[GPU0] = replace(host.gpus[GPU0], mig=False, mig_pending=False)
+    host.load(GPU0, 78)
+    assert program.restore(host, phase) == program.OK
+    assert host.gpus[GPU0].mig is True
+
+
 def test_without_root_a_lock_is_unknown(applied):
     applied.unreadable["/var/lib/gpufab/record/dvfs.json"] = "Permission denied"
     (step,) = audit(applied).steps
