@@ -47,6 +47,6 @@ def audit(
     for item in collected:
         reports[item.host] = waivers.apply(judge(item, wants[item.host]))
         if not isinstance(item.result, Failure):
-            facts.note(item.host, item.result)
+            facts.note(item.host, item.result, wants[item.host])
         watch(reports[item.host])
     return AuditReport({host: reports[host] for host in wants if host in reports}, facts.findings())

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gpufab_cli.audit import power
+from gpufab_cli.audit.collect import Wants
 from gpufab_cli.audit.finding import Check, FabricFinding, Fact
 from gpufab_cli.audit.fold import fold
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.roce.seen import PortSeen, RoceSeen
+from gpufab_cli.module_utils.roce.want import RoceWant
 from gpufab_cli.module_utils.snapshot import Snapshot
 
 
@@ -20,10 +22,10 @@ class Facts:
 
     _facts: dict[int, dict[str, Fact]] = field(default_factory=dict)
 
-    def note(self, host: str, snapshot: Snapshot) -> None:
-        """Take what the checks need from a snapshot."""
+    def note(self, host: str, snapshot: Snapshot, wants: Wants) -> None:
+        """Take what the checks need from a snapshot of a host of which this is wanted."""
         for index, check in enumerate(CHECKS):
-            fact = check.fact(snapshot)
+            fact = check.fact(snapshot, wants)
             if fact is not None:
                 self._facts.setdefault(index, {})[host] = fact
 
@@ -37,14 +39,21 @@ Lossless = tuple[tuple[int, tuple[int, ...]], ...]
 """Each priority that pauses, with the DSCPs that lead to it."""
 
 
-def lossless(snapshot: Snapshot) -> frozenset[Lossless] | None:
-    """The lossless classes of a host's ports as found; more than one when its own ports disagree."""
-    seen = snapshot.seen.get("roce")
-    if not isinstance(seen, RoceSeen):
+Found = tuple[tuple[str, frozenset[Lossless]], ...]
+"""For each QoS profile the lossless classes of the ports that follow it."""
+
+
+def lossless(snapshot: Snapshot, wants: Wants) -> Found | None:
+    """The lossless classes of a host's ports as found; more than one in a profile when its own ports disagree."""
+    seen, want = snapshot.seen.get("roce"), wants.get("roce")
+    if not isinstance(seen, RoceSeen) or not isinstance(want, RoceWant):
         return None
-    classes = [_classes(port) for port in seen.ports.values()]
-    known = frozenset(item for item in classes if item is not None)
-    return known or None
+    found: dict[str, set[Lossless]] = {}
+    for port in want.ports:
+        classes = _classes(seen.ports[port.pci]) if port.pci in seen.ports else None
+        if classes is not None:
+            found.setdefault(port.qos, set()).add(classes)
+    return tuple((qos, frozenset(classes)) for qos, classes in sorted(found.items())) or None
 
 
 def _classes(port: PortSeen) -> Lossless | None:
@@ -54,20 +63,21 @@ def _classes(port: PortSeen) -> Lossless | None:
     return tuple((priority, tuple(dscp for dscp, to in dscps if to == priority)) for priority in pfc)
 
 
-def lossless_disagree(facts: Mapping[str, frozenset[Lossless]]) -> Iterator[FabricFinding]:
-    """Name the hosts whose lossless class is not that of most.
+def lossless_disagree(facts: Mapping[str, Found]) -> Iterator[FabricFinding]:
+    """Name the hosts whose lossless class is not that of most, among the ports that follow one QoS profile.
 
     Of equal camps one that has a lossless class at all counts as most, then one whose own ports agree.
     """
-    camps: dict[frozenset[Lossless], list[str]] = {}
+    profiles: dict[str, dict[frozenset[Lossless], list[str]]] = {}
     for host in sorted(facts):
-        camps.setdefault(facts[host], []).append(host)
-    if len(camps) < 2:  # noqa: PLR2004
-        return
-    ranked = sorted(camps.items(), key=lambda camp: (-len(camp[1]), camp[0] == {()}, len(camp[0])))
-    outliers = tuple(host for _, hosts in ranked[1:] for host in hosts)
-    words = "; ".join(f"{fold(hosts)}: {_words(classes)}" for classes, hosts in ranked)
-    yield FabricFinding("fabric.lossless-disagree", outliers, words)
+        for qos, classes in facts[host]:
+            profiles.setdefault(qos, {}).setdefault(classes, []).append(host)
+    for qos, camps in sorted(profiles.items()):
+        ranked = sorted(camps.items(), key=lambda camp: (-len(camp[1]), camp[0] == {()}, len(camp[0])))
+        outliers = tuple(host for _, hosts in ranked[1:] for host in hosts)
+        words = "; ".join(f"{fold(hosts)}: {_words(classes)}" for classes, hosts in ranked)
+        if outliers:
+            yield FabricFinding("fabric.lossless-disagree", outliers, f"{qos}: {words}" if len(profiles) > 1 else words)
 
 
 def _words(variants: frozenset[Lossless]) -> str:
@@ -84,4 +94,7 @@ def _numbers(dscps: tuple[int, ...]) -> str:
     return fold(map(str, dscps)).strip("[]") if dscps else "none"
 
 
-CHECKS = (Check(lossless, lossless_disagree), Check(power.limits, power.outliers))
+CHECKS = (
+    Check(lossless, lossless_disagree),
+    Check(lambda snapshot, _: power.limits(snapshot), power.outliers),
+)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpufab_cli.audit.collect import Wants
 from gpufab_cli.catalogue import Severity, catalogue
 from gpufab_cli.module_utils.snapshot import Snapshot
 
@@ -26,7 +27,7 @@ class FabricFinding:
 
 @dataclass(frozen=True)
 class Check:
-    """``fact`` is None for a host that has nothing to say or where it is unknown."""
+    """``fact`` is told what is wanted of the host; None for one that has nothing to say or where it is unknown."""
 
-    fact: Callable[[Snapshot], Fact | None]
+    fact: Callable[[Snapshot, Wants], Fact | None]
     verdict: Callable[[Mapping[str, Any]], Iterator[FabricFinding]]

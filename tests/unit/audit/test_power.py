@@ -16,7 +16,7 @@ HOSTS = ("gpu01", "gpu02", "gpu03")
 def findings(**changed):
     facts = Facts()
     for host in HOSTS:
-        facts.note(host, snapshot(changed.get(host, {GPU0: GOOD, GPU1: GOOD})))
+        facts.note(host, snapshot(changed.get(host, {GPU0: GOOD, GPU1: GOOD})), {})
     return facts.findings()
 
 
