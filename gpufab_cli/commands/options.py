@@ -61,5 +61,5 @@ def limit_option(function: F) -> F:
     return click.option(
         "--limit",
         metavar="PATTERN",
-        help="Only these hosts: names, ranges gpu[01-04] and wildcards gpu0*, separated by commas.",
+        help="Only these hosts: names, ranges gpu[01-04], wildcards gpu0*, with commas between; !gpu03 leaves it out.",
     )(function)

@@ -74,23 +74,29 @@ def address_faults(spec: "FabricSpec") -> Iterator[Fault]:
         for rail in spec.rails(host):
             if rail.network in told:
                 continue
-            message = _clash(spec, host, rail, owners, subnets)
+            message, hint = _clash(spec, host, rail, owners, subnets)
             if message:
                 told.add(rail.network)  # one mistake in the pattern is one error, not one a host
-                yield Fault(("networks", rail.network, "addressing", "ipv4"), message)
+                yield Fault(("networks", rail.network, "addressing", "ipv4"), message, hint)
 
 
-def _clash(spec: "FabricSpec", host: "Host", rail: "Rail", owners: dict[Any, str], subnets: "dict[Any, Rail]") -> str:
+def _clash(
+    spec: "FabricSpec", host: "Host", rail: "Rail", owners: dict[Any, str], subnets: "dict[Any, Rail]"
+) -> tuple[str, str]:
+    """What is wrong with one port's address, and what to do; both empty if nothing is."""
     try:
         address = port_address(spec, host, rail)
     except ValueError as error:
-        return str(error)
+        return str(error), ""
     if address is None:
-        return ""
+        return "", ""
     port = f"{host.name} {rail}"
     owner = owners.setdefault(address.ip, port)
     if owner != port:
-        return f"{port} has the address of {owner}, {address.ip}"
+        return f"{port} has the address of {owner}, {address.ip}", "tell them apart by {rail}, {rack} and {host}"
     near = next((other for subnet, other in subnets.items() if subnet.overlaps(address.network)), None)
     subnets[address.network] = rail
-    return f"{port} is in the subnet of {near}, {address.network}" if near else ""
+    if near is None:
+        return "", ""
+    hint = "give each rail a subnet of its own: in one, the kernel answers for either port on both"
+    return f"{port} is in the subnet of {near}, {address.network}", hint

@@ -94,6 +94,74 @@ def test_any_slip_in_a_right_file(line, inserted, column, deleted):
     ends_well(lambda: validate(source.parse("".join(lines), "f"), FabricSpec))
 
 
+BROAD = source.parse(
+    """\
+name: broad
+networks:
+  compute: {transport: roce, speed_gbps: 400, mtu: 9000, rails: 2, qos: dcqcn,
+            addressing: {ipv4: "10.{rail}.{rack}.{host}/24"}}
+  pod: {transport: infiniband, speed_gbps: 400, rails: 8}
+  management: {transport: ethernet, speed_gbps: 10}
+qos:
+  dcqcn:
+    lossless: [{priority: 3, dscp: [26]}, {priority: 4, dscp: [34]}]
+    cnp: {priority: 6, dscp: 48}
+    other_dscp: {priority: 0}
+    extra_dscp: {46: 5}
+    ets: {3: 40, 4: 20, 5: 20, 0: 20}
+    rdma_cm: {mode: RoCE v2}
+profiles:
+  box: {ports: [{network: compute, rail: 0-1, pci: "*.0"}, {network: pod, rail: "0-3,7"}], takeover: [dcbx]}
+hosts:
+  - {name: "r[1-2]n[01-03]", profile: box, address: "10.0.[1-2].[11-13]"}
+  - {name: r3n1, profile: box, state: maintenance, override: {ports: [{network: compute, rail: 1}], takeover: null}}
+connection: {user: ops, port: 22, become: sudo, python: /usr/bin/python3, ssh_config: ssh/config}
+accept:
+  - {code: roce.mtu, hosts: "r1n[01-02]", rail: compute/1, reason: the switch is due, expires: 2030-01-31}
+drain: {command: [scontrol, update, "nodename={host}"], timeout_s: 60}
+resume: {command: [scontrol, resume, "{host}"]}
+""",
+    "broad",
+).data
+
+
+def places(data, path=()):
+    """Every path in the data, keys of mappings included."""
+    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, tuple) else ()
+    for key, value in inner:
+        yield (*path, key)
+        yield from places(value, (*path, key))
+
+
+def put(data, path, value):
+    """The data with one value replaced."""
+    if not path:
+        return value
+    if isinstance(data, dict):
+        return {key: put(item, path[1:], value) if key == path[0] else item for key, item in data.items()}
+    return tuple(put(item, path[1:], value) if index == path[0] else item for index, item in enumerate(data))
+
+
+def outcome(data):
+    """Load the data, and ask the result what is asked of every fabric."""
+    fabric = validate(source.Document("f", data, ""), FabricSpec)
+    for host in fabric.hosts:
+        assert set(fabric.rails(host)) == set(fabric.profile_of(host).rails)
+
+
+def test_the_broad_fabric_is_right():
+    outcome(BROAD)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(sorted(places(BROAD), key=str)), DATA), min_size=1, max_size=3))
+def test_any_value_at_any_place(changes):
+    data = BROAD
+    for path, value in changes:
+        data = put(data, path, value) if path in set(places(data)) else data
+    ends_well(lambda: outcome(data))
+
+
 ODD = st.sampled_from(
     ["no", "1:20", "0x1f", "0o17", "1e5", "2027-01-31", "=", "<<", "~", "a: b", "a #b", "-", "---", ""]
 )
