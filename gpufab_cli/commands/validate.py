@@ -59,7 +59,12 @@ def summarise(spec: "FabricSpec", lock: "Lock") -> dict[str, Any]:
             for name, profile in spec.profiles.items()
         ],
         "hosts": {state: len(spec.in_state(state)) for state in ("active", "maintenance", "absent")},
+        "overridden": sum(bool(spec.host_entries[host.entry].override) for host in spec.hosts),
         "locked": sum(host.name in lock.hosts for host in spec.in_state("active")),
+        "accepted": [
+            {"code": waiver.code, "hosts": waiver.hosts, "rail": waiver.rail, "expires": str(waiver.expires)}
+            for waiver in spec.accept
+        ],
     }
 
 
@@ -99,7 +104,10 @@ def _print(summary: dict[str, Any]) -> None:
     )
     print_table(["profile", "ports", "hosts"], [_cells(row.values()) for row in summary["profiles"]])
     hosts = summary["hosts"]
+    if summary["accepted"]:
+        print_table(["accepted", "hosts", "rail", "until"], [_cells(row.values()) for row in summary["accepted"]])
     told = ", ".join(f"{count} {state}" for state, count in hosts.items() if count)
+    told += f"; {summary['overridden']} with overrides" if summary["overridden"] else ""
     results().print(f"{summary['fabric']}: {told}; {summary['locked']} of {hosts['active']} active hosts locked")
 
 

@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpufab_cli.spec.load import load
 from gpufab_cli.spec.model import Rail
-from gpufab_cli.spec.override import merge
+from gpufab_cli.spec.override import merge, overridden
 from tests.fabrics import refusals, spec
+from tests.golden.cases import EXAMPLES
 
 HOSTS = '{name: "gpu[01-03]", profile: box, address: "10.0.0.[11-13]"}'
 STORAGE = ("  management:", "  storage: {transport: roce, qos: dcqcn}\n  management:")
@@ -81,3 +83,20 @@ def test_addresses_are_those_of_the_ports_a_host_really_has():
     assert refusals(shared, own) == [
         "networks.compute.addressing.ipv4: gpu1 compute/1 has the address of gpu01 compute/1, 10.1.0.1"
     ]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_nothing_overridden_is_the_profile_itself(repository, example):
+    for profile in load(repository / "inventory" / example / "fabric.yml").profiles.values():
+        assert overridden(profile, {}) == profile
+
+
+def test_one_value_deep_inside_leaves_its_neighbours():
+    gpus = "gpus: {persistence: true, power_limit_w: 650, clocks_mhz: {graphics: [1200, 1980]}}"
+    fabric = spec(
+        ("    ports:", f"    {gpus}\n    ports:"),
+        another("{gpus: {power_limit_w: 500, clocks_mhz: {graphics: unlocked}}}"),
+    )
+    own, usual = fabric.profile_of(fabric.hosts[3]).gpus, fabric.profile_of(fabric.hosts[0]).gpus
+    assert (own.persistence, own.power_limit_w, own.clocks_mhz.graphics) == (True, 500, "unlocked")
+    assert (usual.power_limit_w, usual.clocks_mhz.graphics) == (650, (1200, 1980))
