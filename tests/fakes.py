@@ -102,7 +102,7 @@ class FakeHost:
     def now(self):
         return 1000.0
 
-    def run(self, *argv):
+    def run(self, *argv, seconds=60.0):
         self.writes.append(argv)
         answer = self._answer(argv)
         if isinstance(answer, Unknown):

@@ -36,6 +36,12 @@ def read_count(host: Reader, pci: str, name: str = "sriov_numvfs") -> Union[int,
     return text
 
 
+def any_enabled(host: Reader, pci: str) -> bool:
+    """Whether a function has VFs; one without the capability has none."""
+    count = read_count(host, pci)
+    return isinstance(count, int) and count > 0
+
+
 def read(host: Reader, pci: str) -> Tuple[Vf, ...]:
     """The VFs that a function has now, by index."""
     names = host.names(f"{PCI_DEVICES}/{pci}")

@@ -28,7 +28,7 @@ def _reset(host: Host, pci: str) -> None:
     """Reset the card with no VF left on any of its ports: the tools fail while there are some."""
     ports = functions(gather(host), pci)
     for port in ports:
-        if vfs.read_count(host, port):
+        if vfs.any_enabled(host, port):
             host.set(f"{PCI_DEVICES}/{port}/sriov_numvfs", "0")
     backend.reset(host, pci)
     for port in ports:

@@ -101,7 +101,7 @@ def _recount(host: Host, pci: str, count: Change, wanted: Settings) -> None:
 
 def _remake(host: Host, pci: str, count: int, settings: Settings) -> None:
     with _no_driver(host, pci):
-        if vfs.read_count(host, pci):
+        if vfs.any_enabled(host, pci):
             _write_count(host, pci, 0)
         if count:
             _write_count(host, pci, count)
@@ -159,7 +159,7 @@ def _set(host: Host, pci: str, wanted: Settings) -> None:
         now = infos[index]
         differing = {name: v for name, v in values.items() if name in ATTRIBUTES and now[name] != v}
         if "rdma_guid" in values:  # the driver derives it whenever the MAC is set
-            differing["mac"] = now["mac"]
+            differing.setdefault("mac", now["mac"])
         vfinfo.write(host, netdev, index, differing, now)
 
 

@@ -1,0 +1,146 @@
+"""Kernel arguments: two truths by GRUB and by boot loader entries, and no reboot asked for twice."""
+
+import pytest
+
+from gpufab_cli.module_utils import planning
+from gpufab_cli.module_utils.change import ABSENT, Impact, Unknown
+from gpufab_cli.module_utils.converge import Order, converge
+from gpufab_cli.module_utils.features import FEATURES
+from gpufab_cli.module_utils.kernel.bootloader import DROP_IN
+from gpufab_cli.module_utils.kernel.want import KernelWant
+from gpufab_cli.module_utils.schema import encode
+from tests.fakes import FakeHost, ok
+
+FEATURE = FEATURES["kernel"]
+WANT = KernelWant(iommu="passthrough")
+BOTH = ("intel_iommu=on", "iommu=pt")
+MENU = "menuentry 'x' {{\n\tlinux\t/boot/vmlinuz-6.8 root=/dev/sda1 ro secret=1 {0}\n}}\nlinux16 /boot/memtest\n"
+ENTRY = "/boot/loader/entries/abc-5.14.conf"
+
+
+class Node(FakeHost):
+    """A node whose boot loader tools do what they do."""
+
+    def __init__(self, vendor="GenuineIntel", files=None):
+        super().__init__(files)
+        self.files["/proc/cpuinfo"] = f"vendor_id\t: {vendor}\n"
+        self.files["/proc/cmdline"] = "root=/dev/sda1 ro secret=1\n"
+        self.boot("boot-1")
+
+    def boot(self, boot_id):
+        self.files["/proc/sys/kernel/random/boot_id"] = boot_id
+
+    def _answer(self, argv):
+        if argv[0] == "update-grub":
+            text = self.files.get(DROP_IN, b"").decode()
+            words = text.partition("$GRUB_CMDLINE_LINUX ")[2].rstrip('"\n')
+            self.files["/boot/grub/grub.cfg"] = MENU.format(words)
+            return ok("")
+        if argv[0] == "grubby":
+            verb, _, word = argv[2].partition("=")
+            words = self.files[ENTRY].split()
+            words = [*words, word] if verb == "--args" else [w for w in words if w != word]
+            self.files[ENTRY] = " ".join(words) + "\n"
+            return ok("")
+        return super()._answer(argv)
+
+
+def grub():
+    return Node(files={"/boot/grub/grub.cfg": MENU.format("quiet")})
+
+
+def bls(options="root=/dev/sda1 ro"):
+    return Node(files={ENTRY: f"options {options}\n", "/boot/loader/entries/abc-0-rescue.conf": "options ro\n"})
+
+
+def plan(host, want=WANT):
+    return planning.plan(FEATURE, planning.take(host, {"kernel": FEATURE}, {"kernel": want}), want)
+
+
+def run(host, want=WANT):
+    return converge(host, FEATURE, want, Order())
+
+
+@pytest.mark.parametrize("make", [grub, bls])
+def test_it_is_set_for_the_next_boot_and_waits_for_it(make):
+    host = make()
+    outcome = run(host)
+    assert [result.status.value for result in outcome.steps] == ["made"]
+    found = plan(host)
+    assert found.steps == ()
+    assert [(item.path[1], item.running, item.waits_for) for item in found.pending] == [
+        (word, ABSENT, Impact.REBOOT) for word in BOTH
+    ]
+    host.files["/proc/cmdline"] = "ro intel_iommu=on iommu=pt\n"
+    assert plan(host).clean
+
+
+@pytest.mark.parametrize("make", [grub, bls])
+def test_a_reboot_that_brought_nothing_is_not_asked_for_again(make):
+    host = make()
+    run(host)
+    host.boot("boot-2")
+    outcome = run(host)
+    assert outcome.pending == ()
+    assert {finding.code for finding in outcome.findings} == {"node.reset-without-effect"}
+
+
+def test_amd_needs_one_word_and_another_vendor_none():
+    assert [change.path[-1] for change in plan(Node("AuthenticAMD", {ENTRY: "options ro\n"})).steps[0].changes] == [
+        "iommu=pt"
+    ]
+    assert plan(Node("0x41", {ENTRY: "options ro\n"})).clean
+
+
+def test_what_the_site_has_set_itself_is_enough():
+    host = Node(files={"/boot/grub/grub.cfg": MENU.format("iommu=pt intel_iommu=on")})
+    assert plan(host).steps == ()
+    assert len(plan(host).pending) == 2
+
+
+def test_a_wish_that_shrinks_is_taken_out_of_gpufabs_file():
+    host = grub()
+    run(host, KernelWant(arguments=("a=1", "b=2")))
+    run(host, KernelWant(arguments=("a=1",)))
+    assert b"b=2" not in host.files[DROP_IN]
+    assert "b=2" not in host.files["/boot/grub/grub.cfg"]
+    assert plan(host, KernelWant(arguments=("a=1",))).steps == ()
+
+
+def test_every_kernel_of_the_menu_must_have_it_rescue_kernels_aside():
+    host = bls("ro intel_iommu=on iommu=pt")
+    assert plan(host).steps == ()
+    host.files["/boot/loader/entries/abc-5.15.conf"] = "options ro\n"
+    assert plan(host).steps
+
+
+def test_kernelopts_of_the_environment_count():
+    host = bls("ro $kernelopts")
+    host.files["/boot/grub2/grubenv"] = "# GRUB\nkernelopts=intel_iommu=on iommu=pt\n"
+    assert plan(host).steps == ()
+
+
+def test_without_a_boot_loader_it_is_unknown():
+    (change, _) = plan(Node()).steps[0].changes
+    assert isinstance(change.current, Unknown)
+
+
+def test_a_part_of_a_word_is_not_the_word():
+    host = Node(files={ENTRY: "options ro intel_iommu=off xiommu=pt\n"})
+    assert [change.path[-1] for change in plan(host).steps[0].changes] == list(BOTH)
+
+
+def test_the_line_itself_stays_on_the_node():
+    host = grub()
+    seen = planning.take(host, {"kernel": FEATURE}, {"kernel": WANT}).seen["kernel"]
+    assert "secret" not in str(encode(seen))
+
+
+def test_undo_brings_back_what_was_there():
+    host = grub()
+    run(host, KernelWant(arguments=("a=1",)))
+    before = host.files[DROP_IN]
+    host.unreadable["/boot/grub/grub.cfg"] = "I/O error"
+    snapshot = planning.take(host, {"kernel": FEATURE}, {"kernel": WANT})
+    assert planning.plan(FEATURE, snapshot, WANT).steps[0].unknowns
+    assert host.files[DROP_IN] == before
