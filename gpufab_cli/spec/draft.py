@@ -153,6 +153,8 @@ def transport(nic: Nic) -> Transport | None:
         return "infiniband"
     if _link_layer(nic) == "Ethernet" and nic.driver in RDMA_DRIVERS:
         return "roce"
+    if not nic.rdma and nic.driver in RDMA_DRIVERS and nic.netdev is not None and nic.netdev.bond is not None:
+        return "roce"  # in a RoCE LAG one port holds the RDMA device of both
     return "ethernet" if nic.netdevs else None
 
 

@@ -97,9 +97,10 @@ class Hardware:
         return next((port for port in self.machine.ports if port.netdev == netdev), None)
 
     def serial(self, rail: int) -> str:
-        """The serial number of a port's card; of another one when it was swapped."""
+        """The serial number of a port's card, one for all its ports; of another card when it was swapped."""
+        slots = [port.pci.rsplit(".", 1)[0] for port in self.machine.ports]
         swapped = self.state.fault("nic-swapped", self.machine.ports[rail].netdev)
-        return self.identity.serial("MX" if swapped else "MT", rail)
+        return self.identity.serial("MX" if swapped else "MT", slots.index(slots[rail]))
 
     def port(self, netdev: str) -> Port:
         """The settings of a port."""
