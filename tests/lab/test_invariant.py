@@ -1,0 +1,93 @@
+"""The promise: audit's drift = check mode's changes = what apply changes; then nothing is left; a reboot keeps it.
+
+Ten nodes with one drift each, in one pass, from factory state on.
+"""
+
+import json
+import random
+
+import pytest
+
+from gpufab_cli.lab.faults import KINDS
+
+from .fabric import ALLOW, Fabric
+
+pytestmark = pytest.mark.lab
+
+NODES = 10
+DRIFTS = (
+    *("pfc-off", "wrong-priority", "global-pause-on", "ecn-np-off", "tos-reset"),
+    *("driver-reload", "ets-lost", "dscp-flushed", "cnp-changed", "traffic-class-cleared"),
+)
+
+
+@pytest.fixture(scope="module")
+def fabric(tmp_path_factory):
+    made = Fabric(tmp_path_factory.mktemp("invariant"), NODES)
+    try:
+        yield made.up()
+    finally:
+        made.lab.down()
+
+
+def changes_of_audit(report):
+    return {
+        (host, row["device"], row["code"], json.dumps(row["current"]), json.dumps(row["desired"]))
+        for host, found in report["hosts"].items()
+        for row in found["rows"]
+        if row["kind"] == "drift" and "device" in row
+    }
+
+
+def changes_of_apply(report, status):
+    return {
+        (host, step["device"], change["code"], json.dumps(change["current"]), json.dumps(change["desired"]))
+        for host, outcome in report["hosts"].items()
+        for step in outcome["steps"]
+        if step["status"] == status and step["device"]
+        for change in step["changes"]
+    }
+
+
+def three_ways(fabric):
+    """The same set of changes, by audit, by check mode and by apply; and how many hosts it is on."""
+    audited = changes_of_audit(fabric.json("audit", rc=1))
+    checked = changes_of_apply(fabric.json("apply", "--check", "--allow", ALLOW, rc=1), "would-make")
+    applied = changes_of_apply(fabric.json("apply", "--allow", ALLOW, rc=0), "made")
+    assert audited == checked == applied
+    return audited
+
+
+def nothing_is_left(fabric):
+    fabric.cli("audit", rc=0)
+    for name in fabric.names:
+        fabric.lab.writes(name, clear=True)
+    again = fabric.json("apply", "--full", "--allow", ALLOW, rc=0)
+    assert [step for outcome in again["hosts"].values() for step in outcome["steps"]] == []
+    assert {name: fabric.lab.writes(name) for name in fabric.names} == {name: [] for name in fabric.names}
+
+
+def test_from_factory_state(fabric):
+    changes = three_ways(fabric)
+    assert len({(host, device) for host, device, *_ in changes}) == NODES * 8
+    nothing_is_left(fabric)
+
+
+def test_one_drift_a_node(fabric):
+    assert len(DRIFTS) == NODES
+    assert set(DRIFTS) <= set(KINDS)
+    chance = random.Random(7)
+    for name, drift in zip(fabric.names, DRIFTS, strict=True):
+        fabric.lab.break_(name, drift, port=str(chance.randrange(8)))
+    changes = three_ways(fabric)
+    assert {host for host, *_ in changes} == set(fabric.names)
+    touched = {(host, device) for host, device, *_ in changes}
+    assert len(touched) == NODES - 1 + 8  # a driver reload is on every port, the others on one each
+    nothing_is_left(fabric)
+
+
+def test_after_a_reboot(fabric):
+    fabric.lab.reboot(fabric.names)
+    fabric.cli("audit", rc=0)
+    for name in fabric.names:
+        assert fabric.sh(name, "systemctl --failed --no-legend --plain").strip() == ""
