@@ -1,4 +1,4 @@
-"""Check mode on a node without any RDMA tool shows every wanted value, unknown where it cannot be read, and ends well."""
+"""Check mode on a node without RDMA tools shows every wanted value, unknown where it cannot be read, and ends well."""
 
 import pytest
 
