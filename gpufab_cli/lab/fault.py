@@ -33,7 +33,7 @@ class FaultKind:
         help: What it does, in a few words.
         strike: Brings it about.
         mend: Ends it; None for a one-shot change of settings, which the next apply puts right.
-        argument: What it takes besides a port: TOOL, RELEASE, N or nothing.
+        argument: What it takes besides a port: TOOL, RELEASE, GPU (0 if left out), N or nothing.
         on_port: Whether it is about one port.
     """
 

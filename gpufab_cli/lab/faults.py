@@ -3,7 +3,7 @@
 from pathlib import PurePosixPath
 from typing import NoReturn
 
-from gpufab_cli.lab import faults_roce, podman
+from gpufab_cli.lab import faults_power, faults_roce, podman
 from gpufab_cli.lab.errors import LabError
 from gpufab_cli.lab.fault import FaultKind, Strike, drift, model
 from gpufab_cli.lab.files import USER
@@ -148,6 +148,7 @@ _ALL = (
     model("enospc-msix", "the port's card has no interrupt vectors left for VFs", on_port=True),
     model("enomem-bios", "the BIOS left no address space for the port's VFs", on_port=True),
     *faults_roce.KINDS,
+    *faults_power.KINDS,
     model("no-rdma-cm", "the rdma_cm module is not loaded"),
     FaultKind("no-root", "sudo -n is refused", _deny_root, _allow_root),
     model("stall-at-write", "the Nth hardware write from now does not return", "N"),
@@ -178,6 +179,8 @@ def check_argument(kind: FaultKind, argument: str) -> None:
         raise LabError(f"{kind.name} needs a tool", hint=f"one of {', '.join(TOOLS)}")
     if kind.argument == "RELEASE" and argument not in RELEASES:
         raise LabError(f"{kind.name} needs a release", hint=f"one of {', '.join(RELEASES)}")
+    if kind.argument == "GPU" and argument and not argument.isdigit():
+        raise LabError(f"{kind.name} needs a GPU", hint="its number from 0 on, in the order of PCI addresses")
     if kind.argument == "N" and not (argument.isdigit() and int(argument)):
         raise LabError(f"{kind.name} needs a count", hint="a number from 1 on")
     if not kind.argument and argument:
@@ -209,6 +212,8 @@ def refuse_mending(kind: FaultKind, node: str) -> NoReturn:
 def _target(kind: FaultKind, strike: Strike) -> str:
     if kind.on_port:
         return strike.netdev
+    if kind.argument == "GPU":
+        return strike.argument or "0"
     return strike.argument if kind.argument in ("TOOL", "RELEASE") else ""
 
 

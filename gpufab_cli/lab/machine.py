@@ -1,7 +1,7 @@
 """Machine types: what a node is made of, read from the YAML profiles beside this module."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import yaml
 
 from gpufab_cli.lab import toolbox
 from gpufab_cli.lab.errors import LabError
+from gpufab_cli.lab.parts import Cpu, Gpu, IdleState
 
 PROFILES = Path(__file__).parent / "machines"
 
@@ -41,24 +42,6 @@ class Nic:
     total_vfs: int
     buffer_bytes: int
     link_layer: str = "Ethernet"
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """The GPU model; power in watts (minimum, maximum), clock in MHz."""
-
-    vendor: str
-    device: str
-    subsystem_vendor: str
-    subsystem_device: str
-    driver: str
-    name: str
-    driver_version: str
-    memory_mib: int
-    power_w: tuple[int, int]
-    sm_mhz: int
-    pcie_speed: str
-    pcie_width: int
 
 
 @dataclass(frozen=True)
@@ -130,6 +113,7 @@ class Machine:
     ports: tuple[PortPlace, ...]
     gpus: tuple[Place, ...]
     stack: Stack = Stack()
+    cpu: Cpu = field(default_factory=Cpu)
 
     @property
     def ethernet(self) -> bool:
@@ -174,7 +158,6 @@ def load(name: str) -> Machine:
 
 
 def _parse(name: str, raw: dict[str, Any]) -> Machine:
-    gpu = {**raw["gpu"], "power_w": tuple(raw["gpu"]["power_w"])}
     return Machine(
         name=name,
         description=raw["description"],
@@ -182,11 +165,17 @@ def _parse(name: str, raw: dict[str, Any]) -> Machine:
         product=raw["product"],
         numa=tuple(Numa(**numa) for numa in raw["numa"]),
         nic=Nic(**raw["nic"]),
-        gpu=Gpu(**gpu),
+        gpu=Gpu(**{name: _frozen(value) for name, value in raw["gpu"].items()}),
         ports=tuple(PortPlace(**_with_path(port)) for port in raw["ports"]),
         gpus=tuple(Place(**_with_path(place)) for place in raw["gpus"]),
         stack=Stack(**{name: _frozen(value) for name, value in raw.get("stack", {}).items()}),
+        cpu=_cpu(raw.get("cpu", {})),
     )
+
+
+def _cpu(raw: dict[str, Any]) -> Cpu:
+    idle = {"idle": tuple(IdleState(**state) for state in raw["idle"])} if "idle" in raw else {}
+    return Cpu(**{**raw, **idle})
 
 
 def _frozen(value: Any) -> Any:

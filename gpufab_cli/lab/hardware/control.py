@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from gpufab_cli.lab.hardware import drift, sriov
+from gpufab_cli.lab.hardware import drift, drift_power, sriov
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.state import Fault
 
@@ -53,6 +53,12 @@ def _drift(hw: Hardware, name: str, netdev: str) -> Reply:
     return {}
 
 
+def _drift_power(hw: Hardware, name: str, gpu: int) -> Reply:
+    """Changes clocks or power behind gpufab's back."""
+    drift_power.DRIFTS[name](hw, gpu)
+    return {}
+
+
 def _firmware(hw: Hardware, netdev: str, name: str, value: int) -> Reply:
     """The card has run with this parameter since its last reset; {port} in its name is the port's number."""
     place = hw.place(netdev)
@@ -68,5 +74,6 @@ _VERBS: dict[str, Callable[..., Reply]] = {
     "break": _break,
     "repair": _repair,
     "drift": _drift,
+    "drift-power": _drift_power,
     "firmware": _firmware,
 }

@@ -109,7 +109,7 @@ class Hardware:
     def reboot(self) -> None:
         """A power cycle: what hardware forgets is forgotten."""
         with self._lock:
-            self.state.reboot()
+            self.state.reboot(mig_is_live=self.machine.gpu.mig == "live")
             self.kernel_log.clear()
             self.restructure()
             self.save()
@@ -132,13 +132,17 @@ class Hardware:
         finally:
             self._thread.pretends = False
 
-    def change(self, netdev: str, edit: Callable[[Port], None]) -> None:
-        """Edits a port and saves."""
+    def edit(self, edit: Callable[[], None]) -> None:
+        """Edits the state and saves, unless this thread pretends."""
         if getattr(self._thread, "pretends", False):
             return
         with self._lock:
-            edit(self.port(netdev))
+            edit()
             self.save()
+
+    def change(self, netdev: str, edit: Callable[[Port], None]) -> None:
+        """Edits a port and saves."""
+        self.edit(lambda: edit(self.port(netdev)))
 
     # ---- links -------------------------------------------------------------------------------------------------------
 

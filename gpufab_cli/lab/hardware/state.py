@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpufab_cli.lab.hardware.cards import Card
+from gpufab_cli.lab.hardware.gpu_state import CpuState, GpuState
 from gpufab_cli.lab.hardware.vf_state import Sriov
 from gpufab_cli.lab.machine import Machine
 
@@ -129,18 +130,27 @@ class State:
     faults: list[Fault] = field(default_factory=list)
     cards: dict[str, Card] = field(default_factory=dict)
     """Firmware parameters by the slot of the card."""
+    gpus: list[GpuState] = field(default_factory=list)
+    gpu_loads: int = 1
+    """How often the GPUs' driver was loaded: sysfs shows it."""
+    cpu: CpuState = field(default_factory=CpuState)
 
     @classmethod
     def factory(cls, machine: Machine) -> "State":
         """A machine as delivered."""
-        return cls(ports={port.netdev: Port() for port in machine.ports})
+        gpus = [GpuState() for _ in machine.gpus]
+        return cls(ports={port.netdev: Port() for port in machine.ports}, gpus=gpus)
 
-    def reboot(self) -> None:
+    def reboot(self, *, mig_is_live: bool = False) -> None:
         """Drops what hardware drops at a reboot and takes a new boot id; faults stay, unless they are processes."""
         self.ports = {name: Port() for name in self.ports}
         if not self.fault("firmware-not-applied"):
             for card in self.cards.values():
                 card.reset()
+        for gpu in self.gpus:
+            gpu.unload(mig_is_live)
+            gpu.reset()
+        self.gpu_loads, self.cpu = 1, CpuState()
         self.faults = [fault for fault in self.faults if fault.name not in PROCESSES]
         self.boot_id = str(uuid.uuid4())
         self.boots += 1
@@ -182,6 +192,9 @@ class State:
             boots=raw["boots"],
             faults=[Fault(**fault) for fault in raw["faults"]],
             cards={slot: Card(**card) for slot, card in raw["cards"].items()},
+            gpus=[GpuState.load(gpu) for gpu in raw["gpus"]],
+            gpu_loads=raw["gpu_loads"],
+            cpu=CpuState(**raw["cpu"]),
         )
 
 

@@ -11,6 +11,7 @@ import re
 import signal
 import stat
 import threading
+import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import mfusepy
 
 from gpufab_cli.lab.hardware import NAME_CACHE_S
 from gpufab_cli.lab.hardware.model import Hardware, fail
-from gpufab_cli.lab.hardware.sysfs import control, infiniband, net, pci, sriov, system
+from gpufab_cli.lab.hardware.sysfs import control, cpu, infiniband, net, pci, sriov, system
 from gpufab_cli.lab.hardware.sysfs.tree import Directory, Entry, File, Link, Tree
 
 _PAGE = 4096
@@ -30,7 +31,7 @@ _LIVE = ("/class/net", "/devices/virtual/net")
 def build(hw: Hardware) -> Tree:
     """All of /sys as the machine is now."""
     tree = Tree()
-    for part in (system, pci, sriov, net, infiniband, control):
+    for part in (system, cpu, pci, sriov, net, infiniband, control):
         part.add(tree, hw)
     return tree
 
@@ -73,7 +74,7 @@ class Sysfs(mfusepy.Operations):  # type: ignore[misc]
     def getattr(self, path: str, fh: int | None = None) -> dict[str, Any]:  # noqa: ARG002
         """Type, mode and a page as size, as sysfs has it."""
         entry = self._entry(path)
-        common = {"st_nlink": 1, "st_uid": 0, "st_gid": 0}
+        common = {"st_nlink": 1, "st_uid": 0, "st_gid": 0, "st_ino": _inode(path, entry)}
         if isinstance(entry, Link):
             return {**common, "st_mode": stat.S_IFLNK | 0o777, "st_size": len(entry.target)}
         if isinstance(entry, Directory):
@@ -153,6 +154,11 @@ class Sysfs(mfusepy.Operations):  # type: ignore[misc]
         return entry
 
 
+def _inode(path: str, entry: Entry) -> int:
+    """A number that the path keeps until it is made anew, as by a driver that is loaded again."""
+    return zlib.crc32(path.encode()) + (getattr(entry, "generation", 0) << 32)
+
+
 def _writer_lives() -> Callable[[], bool]:
     """A test whether the thread behind the request in hand still wants it.
 
@@ -181,6 +187,7 @@ def serve(hw: Hardware, mountpoint: Path) -> None:
         allow_other=True,
         default_permissions=True,
         direct_io=True,
+        use_ino=True,
         dev=False,
         suid=False,
         entry_timeout=NAME_CACHE_S,

@@ -3,7 +3,8 @@
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.sysfs.system import cpu_mask
 from gpufab_cli.lab.hardware.sysfs.tree import Tree
-from gpufab_cli.lab.machine import Gpu, Nic, Place
+from gpufab_cli.lab.machine import Nic, Place
+from gpufab_cli.lab.parts import Gpu
 
 _ROOT_PORT = ("0x8086", "0x352a", "0x060400")  # Intel Sapphire Rapids root port
 _SWITCH = ("0x1000", "0xc030", "0x060400")  # Broadcom PEX890xx
@@ -42,16 +43,16 @@ def _bridges(tree: Tree, hw: Hardware, place: Place) -> None:
             _driver(tree, path, pci, "pcieport")
 
 
-def _driver(tree: Tree, path: str, pci: str, driver: str) -> None:
+def _driver(tree: Tree, path: str, pci: str, driver: str, loads: int = 0) -> None:
     tree.link(f"{path}/driver", f"/bus/pci/drivers/{driver}")
-    tree.link(f"/bus/pci/drivers/{driver}/{pci}", path)
+    tree.link(f"/bus/pci/drivers/{driver}/{pci}", path, loads)
     tree.link(f"/bus/pci/drivers/{driver}/module", f"/module/{driver}")
 
 
 def _function(tree: Tree, hw: Hardware, place: Place, part: Nic | Gpu, kind: str) -> None:
     path = f"/devices/{place.sysfs}"
     _common(tree, hw, path, place.numa, (part.vendor, part.device, kind))
-    _driver(tree, path, place.pci, part.driver)
+    _driver(tree, path, place.pci, part.driver, hw.state.gpu_loads if isinstance(part, Gpu) else 0)
     for name in ("current", "max"):
         tree.text(f"{path}/{name}_link_speed", part.pcie_speed)
         tree.text(f"{path}/{name}_link_width", part.pcie_width)

@@ -22,9 +22,10 @@ class File:
 
 @dataclass(frozen=True)
 class Link:
-    """A symbolic link."""
+    """A symbolic link; how often it was made."""
 
     target: str
+    generation: int = 0
 
 
 @dataclass
@@ -69,13 +70,13 @@ class Tree:
         """A reading taken at each read, writable when `write` is given; nothing reads as an empty file."""
         self._add(path, File(lambda: _line(read()), write, mode or (0o644 if write else 0o444)))
 
-    def link(self, path: str, target: str) -> None:
+    def link(self, path: str, target: str, generation: int = 0) -> None:
         """A link to an absolute path of the tree, written relative as the kernel does."""
         here, there = path.split("/")[1:-1], target.split("/")[1:]
         common = 0
         while common < min(len(here), len(there)) and here[common] == there[common]:
             common += 1
-        self._add(path, Link("/".join([".."] * (len(here) - common) + there[common:])))
+        self._add(path, Link("/".join([".."] * (len(here) - common) + there[common:]), generation))
 
     def get(self, path: str) -> Entry:
         """The entry at a path.
