@@ -29,14 +29,14 @@ class PortReading:
         return self._reading.section(f"{self._port.pci}/{name}").require(tool)
 
     def rdma_links(self) -> list[tuple[str, str, str]]:
-        """The RDMA devices on the netdev: name, state, physical state. Ports of a bond may share one of another."""
-        links = parsers.rdma_links(self._reading.section("rdma").require("rdma link"), self.netdev)
-        if not links and " master " in self.text("link", "ip link"):
-            raise UnreadableError("the port is part of a bond, which may have the RDMA device")
-        return links
+        """(name, state, physical state) of the RDMA devices on the netdev, or on its bond: a RoCE LAG has one."""
+        text = self._reading.section("rdma").require("rdma link")
+        own = parsers.rdma_links(text, self.netdev)
+        bonded = self.text("bonded", "sysfs").split()
+        return own or [link for netdev in bonded for link in parsers.rdma_links(text, netdev)]
 
     def rdma_section(self, name: str) -> Section:
-        """A section about the one RDMA device on the netdev."""
+        """A section about the one RDMA device."""
         links = self.rdma_links()
         if len(links) != 1:
             raise UnreadableError(f"{len(links)} RDMA devices on the port")

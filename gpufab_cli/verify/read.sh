@@ -93,6 +93,17 @@ rdma_device() {
     gids "$2"
 }
 
+# The RDMA devices on a netdev, and the netdevs of the bond that it is part of: ports of a RoCE LAG share one device.
+rdma_of() {
+    printf '%s\n' "$output_rdma" | sed -n "s|^link \([^/]*\)/1 .* netdev $1 *\$|\1|p"
+}
+
+bonded() {
+    for path in "/sys/class/net/$1/master/lower_"*; do
+        [ -e "$path" ] && printf '%s\n' "${path##*/lower_}"
+    done
+}
+
 # What has a netdev is found from the netdevs, and what has an RDMA device from the tool that lists them.
 port() {
     netdevs=$(for path in /sys/class/net/*; do
@@ -103,7 +114,10 @@ port() {
     printf '%s\n' "$netdevs"
     [ "$(printf '%s\n' "$netdevs" | wc -w)" -eq 1 ] || return
     netdev "$1" "$netdevs"
-    devices=$(printf '%s\n' "$output_rdma" | sed -n "s|^link \([^/]*\)/1 .* netdev $netdevs *\$|\1|p")
+    section "$1/bonded" 0
+    bonded "$netdevs"
+    devices=$(rdma_of "$netdevs")
+    [ -n "$devices" ] || devices=$(for name in $(bonded "$netdevs"); do rdma_of "$name"; done)
     [ "$(printf '%s\n' "$devices" | wc -w)" -eq 1 ] || return
     rdma_device "$1" "$devices"
 }

@@ -33,6 +33,12 @@ CAP = "pfc-cap 8 macsec-bypass off delay 7 \n"
 OFF = f"{CAP}prio-pfc 0:off 1:off 2:off 3:off 4:off 5:off 6:off 7:off "
 ON = "pfc-cap 8 macsec-bypass off delay {} \nprio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off "
 BUFFERS = '{"prio_buffer": [0, 0, 0, 0, 0, 0, 0, 0], "buffer_size": [130944, 200000, 0, 0, 0, 0, 0, 0]}'
+ETH0 = "link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev eth0 \n"
+ETH1 = "link mlx5_1/1 state ACTIVE physical_state LINK_UP netdev eth1 \n"
+NO_RDMA = [
+    ("compute/1", "rdma", "fail", "0 RDMA devices on eth1"),
+    *(("compute/1", check, "unknown", "0 RDMA devices") for check in ("gid", "traffic-class", "rdma-cm")),
+]
 GARBAGE = ("0", "\x7fELF")
 LINK = "3: eth0: <UP> mtu {} qdisc mq state {} mode DEFAULT\\    link/ether {} brd ff"
 
@@ -57,6 +63,9 @@ FAULTS = [
     ({f"{P0}/link": ("0", LINK.format(9000, "UP", "02:00:00:00:63:63"))}, ("compute/0", "device", "fail", "63:63")),
     ({f"{P0}/link": ("0", LINK.format(9000, "DOWN", "{mac}"))}, ("compute/0", "link", "fail", "eth0 is DOWN")),
     ({f"{P0}/link": ("0", LINK.format(1500, "UP", "{mac}"))}, ("compute/0", "mtu", "fail", "MTU 1500")),
+    ({"rdma": ("0", ETH0)}, NO_RDMA),
+    ({"rdma": ("0", ETH0), f"{P1}/bonded": ("0", "eth0\neth1")}, None),  # a RoCE LAG
+    ({"rdma": ("0", f"{ETH0}{ETH1}".replace("ACTIVE", "DOWN", 1))}, ("compute/0", "rdma", "fail", "mlx5_0 is DOWN")),
     ({f"{P1}/gids": ("0", "3 fe80:0000:0000:0000:0000:0000:0000:0001 RoCE v2")}, ("compute/1", "gid", "fail", "fe80")),
     ({f"{P1}/pause": ("0", '[{"rx": true, "tx": false}]')}, ("compute/1", "pause", "fail", "on: rx")),
     ({f"{P1}/pause": GARBAGE}, ("compute/1", "pause", "unknown", "no known release")),
@@ -93,6 +102,7 @@ MORE = """\
     dcqcn: {rpg_ai_rate: 5, min_time_between_cnps: 4}
     buffers: {priority: [0, 0, 0, 1, 0, 0, 0, 0], bytes: [130944, 200000, 0, 0, 0, 0, 0, 0]}
 """
+PFC = next(f"gpu{n:02d}" for n, (_, wanted) in enumerate(FAULTS, 1) if wanted and wanted[1:3] == ("pfc", "fail"))
 UNREACHABLE, CUT = len(FAULTS) + 1, len(FAULTS) + 2
 
 
@@ -145,31 +155,31 @@ def test_each_fault_is_told_by_its_own_check_and_by_no_other(folder, capfd):
             odd[result["host"]].append(result)
     for number, (_, wanted) in enumerate(FAULTS, 1):
         found = odd[f"gpu{number:02d}"]
-        told = [(r["port"], r["check"], r["status"]) for r in found]
-        assert told == ([wanted[:3]] if wanted else []), (number, found)
-        assert not wanted or wanted[3] in found[0]["detail"], found
+        all_wanted = wanted if isinstance(wanted, list) else [wanted] if wanted else []
+        assert [(r["port"], r["check"], r["status"]) for r in found] == [item[:3] for item in all_wanted], number
+        assert all(words in r["detail"] for r, (*_, words) in zip(found, all_wanted, strict=True)), found
     for number, words in ((UNREACHABLE, "No route to host"), (CUT, "cut short")):
         (only,) = [r for r in results if r["host"] == f"gpu{number:02d}"]
         assert (only["check"], only["status"]) == ("reachable", "unknown")
         assert words in only["detail"]
     suite = ElementTree.parse(report).getroot()[0]  # noqa: S314 (our own file)
-    failures = sum(1 for _, wanted in FAULTS if wanted and wanted[2] == "fail")
-    assert (suite.get("failures"), suite.get("errors")) == (str(failures), "0")
+    failures = [result for result in results if result["status"] == "fail"]
+    assert (suite.get("failures"), suite.get("errors")) == (str(len(failures)), "0")
 
 
-@pytest.mark.parametrize(("limit", "code"), [("gpu01", 0), ("gpu06", 3), (f"gpu{UNREACHABLE}", 3), ("gpu01,gpu26", 1)])
+@pytest.mark.parametrize(("limit", "code"), [("gpu01", 0), ("gpu06", 3), (f"gpu{UNREACHABLE}", 3), (f"gpu01,{PFC}", 1)])
 def test_exit_codes(folder, capfd, limit, code):
     assert verify(folder, "--limit", limit) == code
 
 
 def test_the_table_has_a_column_for_hosts_that_came_out_alike(folder, capfd):
-    assert verify(folder, "--limit", "gpu01,gpu12,gpu26", "-k", "pfc or rdma-cm") == 1
+    assert verify(folder, "--limit", f"gpu01,gpu12,{PFC}", "-k", "pfc or rdma-cm") == 1
     out = capfd.readouterr().out
     rows = [line.split() for line in out.splitlines()]
-    assert ["check", "gpu[01,12]", "gpu26"] in rows
+    assert ["check", "gpu[01,12]", PFC] in rows
     assert ["pfc", "pass", "fail", "1/2"] in rows
     assert ["rdma-cm", "pass", "pass"] in rows
-    assert "fail: gpu26 compute/0 pfc: PFC on for priority none, wanted 3" in out
+    assert f"fail: {PFC} compute/0 pfc: PFC on for priority none, wanted 3" in out
     assert "11 pass, 1 fail" in out
 
 
