@@ -15,6 +15,7 @@ from .fabric import ALLOW, Fabric
 pytestmark = pytest.mark.lab
 
 NODES = 10
+PATIENT = ("--timeout", "180")  # ten nodes share two cores
 DRIFTS = (
     *("pfc-off", "wrong-priority", "global-pause-on", "ecn-np-off", "tos-reset"),
     *("driver-reload", "ets-lost", "dscp-flushed", "cnp-changed", "traffic-class-cleared"),
@@ -51,18 +52,18 @@ def changes_of_apply(report, status):
 
 def three_ways(fabric):
     """The same set of changes, by audit, by check mode and by apply; and how many hosts it is on."""
-    audited = changes_of_audit(fabric.json("audit", rc=1))
-    checked = changes_of_apply(fabric.json("apply", "--check", "--allow", ALLOW, rc=1), "would-make")
-    applied = changes_of_apply(fabric.json("apply", "--allow", ALLOW, rc=0), "made")
+    audited = changes_of_audit(fabric.json("audit", *PATIENT, rc=1))
+    checked = changes_of_apply(fabric.json("apply", "--check", "--allow", ALLOW, *PATIENT, rc=1), "would-make")
+    applied = changes_of_apply(fabric.json("apply", "--allow", ALLOW, *PATIENT, rc=0), "made")
     assert audited == checked == applied
     return audited
 
 
 def nothing_is_left(fabric):
-    fabric.cli("audit", rc=0)
+    fabric.cli("audit", *PATIENT, rc=0)
     for name in fabric.names:
         fabric.lab.writes(name, clear=True)
-    again = fabric.json("apply", "--full", "--allow", ALLOW, rc=0)
+    again = fabric.json("apply", "--full", "--allow", ALLOW, *PATIENT, rc=0)
     assert [step for outcome in again["hosts"].values() for step in outcome["steps"]] == []
     assert {name: fabric.lab.writes(name) for name in fabric.names} == {name: [] for name in fabric.names}
 
@@ -88,6 +89,6 @@ def test_one_drift_a_node(fabric):
 
 def test_after_a_reboot(fabric):
     fabric.lab.reboot(fabric.names)
-    fabric.cli("audit", rc=0)
+    fabric.cli("audit", *PATIENT, rc=0)
     for name in fabric.names:
         assert fabric.sh(name, "systemctl --failed --no-legend --plain").strip() == ""
