@@ -56,6 +56,18 @@ allow: [traffic, link-flap]
 """,
     ),
     Page(
+        feature="links",
+        title="InfiniBand and Ethernet ports that are looked at only",
+        text=(
+            "Reports ports that are missing, moved, replaced, down, slower than declared or of another link layer. "
+            "Nothing is ever set there: QoS of InfiniBand is the subnet manager's, other Ethernet is the site's.",
+        ),
+        example="""\
+ports:
+  - {rail: compute/0, pci: "0000:18:00.0", transport: infiniband, speed_gbps: 400}
+""",
+    ),
+    Page(
         feature="kernel",
         title="Arguments that the kernel is started with",
         text=(

@@ -4,12 +4,13 @@ from typing import Any
 
 from gpufab_cli.errors import GpufabError, SpecErrors
 from gpufab_cli.intent.dvfs import dvfs_want
+from gpufab_cli.intent.links import links_want
 from gpufab_cli.intent.node import node_want
 from gpufab_cli.intent.roce import roce_rails, roce_want
 from gpufab_cli.spec.lock import FILE_NAME, Lock
 from gpufab_cli.spec.model import FabricSpec, Host
 
-FEATURES = ("node", "roce", "dvfs")
+FEATURES = ("node", "roce", "links", "dvfs")
 """The features that a fabric can manage, in the order in which the roles run."""
 
 SHOWN = 5  # names in an error message
@@ -47,6 +48,7 @@ def _check_locked(spec: FabricSpec, lock: Lock) -> None:
 def _host_wants(spec: FabricSpec, lock: Lock, host: Host) -> Wants:
     wants: Wants = {
         "roce": roce_want(spec, lock, host) if roce_rails(spec, host) else None,
+        "links": links_want(spec, lock, host),
         "dvfs": dvfs_want(spec, lock, host),
     }
     managed = {feature: want for feature, want in wants.items() if want is not None}

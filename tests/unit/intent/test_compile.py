@@ -5,7 +5,7 @@ import pytest
 from gpufab_cli.errors import GpufabError, SpecErrors
 from gpufab_cli.intent.compile import FEATURES, compile_wants
 from gpufab_cli.module_utils.schema import decode, encode
-from gpufab_cli.spec.lock import Lock
+from gpufab_cli.spec.lock import Lock, LockedPort
 from tests.fabrics import lock, locked_port, spec
 
 
@@ -44,15 +44,36 @@ def test_ports_that_carry_no_roce_are_told_nothing_of_it():
     fabric = spec(
         ("  management:", "  pod: {transport: infiniband, rails: 2}\n  management:"),
         ("rail: 0-1}]", "rail: 0-1}, {network: pod, rail: 0-1}, {network: management, rail: 0}]"),
+        ('"gpu[01-03]"', "gpu01"),
+        ('"10.0.0.[11-13]"', "10.0.0.11"),
     )
-    assert [port.rail for port in compile_wants(fabric, lock())["gpu01"]["roce"].ports] == ["compute/0", "compute/1"]
+    pinned = lock()
+    pinned.hosts["gpu01"].ports.update(
+        {rail: locked_port(9, number) for number, rail in enumerate(("pod/0", "pod/1", "management/0"), 5)}
+    )
+    wants = compile_wants(fabric, pinned)["gpu01"]
+    assert [port.rail for port in wants["roce"].ports] == ["compute/0", "compute/1"]
+    assert [port.rail for port in wants["links"].ports] == ["pod/0", "pod/1", "management/0"]
 
 
-def test_an_infiniband_host_has_no_roce_at_all():
+def test_an_infiniband_host_has_no_roce_at_all_and_its_links_are_looked_at():
     fabric = spec(
         ("transport: roce, speed_gbps: 400, mtu: 9000, rails: 2, qos: dcqcn", "transport: infiniband, rails: 2")
     )
-    assert list(compile_wants(fabric, lock())["gpu01"]) == ["node"]
+    pinned = lock()
+    port = LockedPort(pci="0000:18:00.0", guid="a088:c203:0001:4a00", serial="SN20")
+    pinned.hosts["gpu02"].ports["compute/0"] = port
+    wants = compile_wants(fabric, pinned)["gpu02"]
+    assert list(wants) == ["node", "links"]
+    assert wants["node"].features == ("links",)
+    first = wants["links"].ports[0]
+    assert (first.rail, first.transport, first.guid, first.mac, first.speed_gbps) == (
+        "compute/0",
+        "infiniband",
+        "a0:88:c2:03:00:01:4a:00",
+        None,
+        None,
+    )
 
 
 def test_two_networks_of_one_host_follow_their_own_qos():
