@@ -148,7 +148,8 @@ def _mtu(network: str, hosts: Iterable[Found]) -> Iterator[str]:
 def _addresses(network: str, hosts: Iterable[Found]) -> Iterator[str]:
     for host in hosts:
         netdevs = [nic.netdev for nic in host.networks.get(network, ()) if nic.netdev is not None]
-        seen = [text for netdev in netdevs if isinstance(netdev.addresses, tuple) for text in netdev.addresses]
+        known = (netdev.addresses for netdev in netdevs if isinstance(netdev.addresses, tuple))
+        seen = [text for addresses in known for text in addresses if ":" not in text]  # the pattern is one of IPv4
         if seen:
             more = ", ..." if len(seen) > SHOWN else ""
             yield f"    # addressing: {{ipv4: ...}}   # {host.name} has {_plain(', '.join(seen[:SHOWN]))}{more}\n"

@@ -134,3 +134,9 @@ def test_what_a_device_says_of_itself_cannot_leave_its_comment():
 def test_two_hosts_that_answer_as_one_are_refused():
     with pytest.raises(SpecErrors, match="is already gpu01"):
         drafted(host(1, nic(0)), host(2, nic(0)))
+
+
+def test_addresses_that_are_seen_are_a_hint_for_the_pattern():
+    netdevs = [replace(nic(n).netdevs[0], addresses=(f"10.10.{n}.1/24", "fe80::1/64")) for n in (0, 1)]
+    result = drafted(host(1, *(replace(nic(n), netdevs=(netdevs[n],)) for n in (0, 1))))
+    assert "# addressing: {ipv4: ...}   # gpu01 has 10.10.0.1/24, 10.10.1.1/24\n" in result.fabric

@@ -63,14 +63,13 @@ def _findings(devices: Devices, port: LinkWant) -> Iterator[Finding]:
 def _link(path: Tuple[str, ...], port: LinkWant, nic: Nic) -> Iterator[Finding]:
     infiniband = port.transport == "infiniband"
     state, up = (nic.rdma[0].state, "ACTIVE") if infiniband else (nic.netdev.operstate if nic.netdev else "", "up")
-    name = nic.rdma[0].name if infiniband else nic.netdev.name if nic.netdev else f"{len(nic.netdevs)} netdevs"
-    if state != up:
-        yield Finding("links.down", path, f"{name} is {state or 'in no known state'}")
+    if state != up:  # no names in the evidence: what is the same on many ports is said once
+        yield Finding("links.down", path, f"the port is {state or 'in no known state'}")
         return
     speed = _rate_gbps(nic.rdma[0].rate) if infiniband else _speed_gbps(nic)
     if port.speed_gbps is not None and speed != port.speed_gbps:
         shown = "at an unknown speed" if speed is None else f"at {speed:g} Gb/s"
-        yield Finding("links.speed", path, f"{name} is {shown}, {port.speed_gbps} Gb/s is declared")
+        yield Finding("links.speed", path, f"the link is {shown}, {port.speed_gbps} Gb/s is declared")
 
 
 def _rate_gbps(rate: str) -> Optional[float]:
