@@ -10,6 +10,7 @@ from typing import Any
 
 from gpufab_cli.execute.fabric import load_fabric
 from gpufab_cli.execute.target import Target
+from gpufab_cli.intent.kept import KEPT
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def expected(fabric: Path, limit: str | None = None) -> tuple[Node, ...]:
 
 
 def _node(target: Target, wants: Mapping[str, Any]) -> Node:
-    wishes = {feature: _plain(want) for feature, want in wants.items() if feature != "node"}
+    wishes = {feature: _plain(want) for feature, want in wants.items() if feature in KEPT}
     return Node(target, wishes, _ports(target.host, wants["roce"]) if "roce" in wants else ())
 
 
