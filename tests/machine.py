@@ -53,10 +53,13 @@ class FakePlug:
 class LabHost(FakeHost):
     """One machine of the lab; ``hardware`` is its insides."""
 
-    def __init__(self, folder: Path, kind="hgx-h100", name="gpu01", rails=2):
+    def __init__(self, folder: Path, kind="hgx-h100", name="gpu01", rails=2, *, gpus=None, cpus=None):
         super().__init__()
         whole = machine.load(kind)
-        found = replace(whole, ports=whole.ports[:rails], gpus=whole.gpus[:rails])
+        found = replace(whole, ports=whole.ports[:rails], gpus=whole.gpus[: rails if gpus is None else gpus])
+        if cpus is not None:  # so many on each NUMA node
+            numa = [replace(node, cpus=f"{n * cpus}-{n * cpus + cpus - 1}") for n, node in enumerate(whole.numa)]
+            found = replace(found, numa=tuple(numa))
         self.hardware = Hardware(found, machine.Identity(name), folder / f"{name}.json")
         self._tree = (-1, None, None)
         self.boot()
@@ -109,6 +112,10 @@ class LabHost(FakeHost):
         entry = self._entry(path)
         return entry.target if isinstance(entry, Link) else ABSENT
 
+    def inode(self, path):
+        entry = self._entry(path)
+        return ABSENT if entry is None else 1 + getattr(entry, "generation", 0)
+
     def exists(self, path):
         if path.startswith("/sys/"):
             return self._entry(path) is not None
@@ -137,7 +144,8 @@ class LabHost(FakeHost):
             raise HostError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
         self.writes.append((path, value))
         try:
-            entry.write(value + "\n")
+            with self.hardware.writes.write("sysfs", path, value):
+                entry.write(value + "\n")
         except OSError as error:
             raise HostError(f"cannot write {path}: {error.strerror}") from error
 

@@ -13,7 +13,7 @@ from .seen import Spread
 def gpu_step(step: Step, host: Host) -> None:
     """Make the changes GPU by GPU, each GPU's in the order in which they last.
 
-    One that fails does not keep the others from being set, or set back.
+    What fails does not keep the rest from being set, or set back.
 
     Raises:
         HostError: with what each GPU that failed has said.
@@ -24,11 +24,11 @@ def gpu_step(step: Step, host: Host) -> None:
         made.setdefault(change.path[0], []).append(change)
     failed: List[str] = []
     for pci, changes in made.items():
-        try:
-            for change in sorted(changes, key=_position):
+        for change in sorted(changes, key=_position):
+            try:
                 _set(setter, pci, change.path[1], change.desired)
-        except HostError as error:
-            failed.append(f"{pci}: {error}")
+            except HostError as error:
+                failed.append(f"{pci}: {error}")
     if failed:
         raise HostError("; ".join(failed))
 

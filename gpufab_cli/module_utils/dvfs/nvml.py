@@ -1,6 +1,6 @@
 """The NVML backend: the same values as the nvidia-smi backend, without a program's words in between."""
 
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Optional, Tuple, Union
 
 from ..change import ABSENT, Absent, Unknown
 from ..host import Host, Reader
@@ -130,8 +130,19 @@ class NvmlSetter:
         self._lock(pci, "Memory", clocks)
 
     def _lock(self, pci: str, what: str, clocks: Optional[Tuple[int, ...]]) -> None:
-        arguments: List[int] = list(clocks or ())
-        self._set(pci, f"{'Set' if arguments else 'Reset'}{what}LockedClocks", *arguments)
+        """Where locking is not supported, nothing is locked: unlocking has nothing to do."""
+        if clocks:
+            self._set(pci, f"Set{what}LockedClocks", *clocks)
+            return
+
+        def unlock(nvml: Setters) -> None:
+            try:
+                nvml.set(f"nvmlDeviceReset{what}LockedClocks", nvml.handle(pci))
+            except NvmlError as error:
+                if error.code not in (NOT_SUPPORTED, FUNCTION_NOT_FOUND):
+                    raise
+
+        self._host.set_nvml(unlock)
 
     def ecc(self, pci: str, on: bool) -> None:
         """ECC from the next GPU reset on."""

@@ -222,11 +222,18 @@ class SmiSetter:
 
     def graphics(self, pci: str, clocks: Optional[Tuple[int, ...]]) -> None:
         """Lock the graphics clock, or unlock it."""
-        self._run(pci, *(("-lgc", ",".join(map(str, clocks))) if clocks else ("-rgc",)))
+        self._lock(pci, "gc", clocks)
 
     def memory(self, pci: str, clocks: Optional[Tuple[int, ...]]) -> None:
         """Lock the memory clock, or unlock it."""
-        self._run(pci, *(("-lmc", ",".join(map(str, clocks))) if clocks else ("-rmc",)))
+        self._lock(pci, "mc", clocks)
+
+    def _lock(self, pci: str, which: str, clocks: Optional[Tuple[int, ...]]) -> None:
+        """Where locking is not supported, nothing is locked: unlocking has nothing to do."""
+        if clocks:
+            self._run(pci, f"-l{which}", ",".join(map(str, clocks)))
+        else:
+            self._host.run(TOOL, "-i", pci, f"-r{which}")
 
     def ecc(self, pci: str, on: bool) -> None:
         """ECC from the next GPU reset on."""

@@ -157,6 +157,12 @@ def test_a_setter_that_is_refused_raises():
         gpus.setter(host(nvmlDeviceSetGpuLockedClocks=3)).graphics(GPU0, (1200, 1980))
 
 
+def test_unlocking_what_cannot_be_locked_has_nothing_to_do():
+    gpus.setter(host(nvmlDeviceResetMemoryLockedClocks=3)).memory(GPU0, None)
+    with pytest.raises(HostError, match="Unknown Error"):
+        gpus.setter(host(nvmlDeviceResetMemoryLockedClocks=4)).memory(GPU0, None)
+
+
 def test_getters_cannot_call_a_setter():
     getters = nvml.Getters(Library())
     assert not any(name.startswith("set") for name in vars(nvml.Getters))
