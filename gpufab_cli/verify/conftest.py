@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gpufab_cli.errors import Exit
-from gpufab_cli.verify.expected import Node, Port, expected
+from gpufab_cli.verify.expected import Link, Node, Port, expected
 from gpufab_cli.verify.port import PortReading
 from gpufab_cli.verify.reading import Reading, UnreachableError, UnreadableError, read_all
 from gpufab_cli.verify.results import UNREACHABLE, Results, check_name
@@ -35,6 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Load what is expected."""
     config.addinivalue_line("markers", "manages(name): only for ports that are wanted to have this setting")
+    config.addinivalue_line("markers", "wishes(feature, key...): only for nodes that are wanted to have this")
     config.stash[NODES] = expected(config.getoption("--fabric"), config.getoption("--limit"))
     config.stash[READINGS] = {}
     results = config.stash[RESULTS] = Results()
@@ -44,11 +45,18 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test a node, or one a port that is wanted to have what the test looks at."""
     nodes = metafunc.config.stash[NODES]
+    names = [mark.args[0] for mark in metafunc.definition.iter_markers("manages")]
     if "port" in metafunc.fixturenames:
-        names = [mark.args[0] for mark in metafunc.definition.iter_markers("manages")]
         ports = [port for node in nodes for port in node.ports if all(port.wanted(name) is not None for name in names)]
         metafunc.parametrize("subject", ports, ids=str, indirect=True)
+    elif "link" in metafunc.fixturenames:
+        links = [
+            link for node in nodes for link in node.links if all(getattr(link, name) is not None for name in names)
+        ]
+        metafunc.parametrize("subject", links, ids=str, indirect=True)
     else:
+        paths = [mark.args for mark in metafunc.definition.iter_markers("wishes")]
+        nodes = tuple(node for node in nodes if all(node.wishes_for(path) for path in paths))
         metafunc.parametrize("subject", nodes, ids=str, indirect=True)
 
 
@@ -57,11 +65,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.extra_keyword_matches.add(check_name(item.nodeid))
 
 
-def subject_of(item: pytest.Item) -> Node | Port | None:
-    """The node or port that a test is about; None when there is none, for nothing is wanted to have the setting."""
+def subject_of(item: pytest.Item) -> Node | Port | Link | None:
+    """The node, port or link that a test is about; None when there is none, for nothing is wanted to have it."""
     callspec: Any = getattr(item, "callspec", None)
     found = callspec.params.get("subject") if callspec else None
-    return found if isinstance(found, (Node, Port)) else None
+    return found if isinstance(found, (Node, Port, Link)) else None
 
 
 def host_of(item: pytest.Item) -> str:
@@ -105,7 +113,7 @@ def pytest_runtest_call() -> Generator[None, None, None]:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Name what the test is about, for every report."""
     subject = subject_of(item)
-    rail = subject.rail if isinstance(subject, Port) else ""
+    rail = subject.rail if isinstance(subject, (Port, Link)) else ""
     item.user_properties += [("host", host_of(item)), ("port", rail)]
 
 
@@ -120,9 +128,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture
-def subject(request: pytest.FixtureRequest) -> Node | Port:
-    """The node or the port that the test is about."""
-    found: Node | Port = request.param
+def subject(request: pytest.FixtureRequest) -> Node | Port | Link:
+    """The node, the port or the link that the test is about."""
+    found: Node | Port | Link = request.param
     return found
 
 
@@ -139,7 +147,13 @@ def port(subject: Port) -> Port:
 
 
 @pytest.fixture
-def reading(request: pytest.FixtureRequest, subject: Node | Port) -> Reading:
+def link(subject: Link) -> Link:
+    """The link that the test is about."""
+    return subject
+
+
+@pytest.fixture
+def reading(request: pytest.FixtureRequest, subject: Node | Port | Link) -> Reading:
     """What was read of the node that the test is about."""
     found = request.config.stash[READINGS][subject.host]
     if isinstance(found, UnreachableError):

@@ -3,7 +3,7 @@
 import dataclasses
 import ipaddress
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,17 +39,44 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Link:
+    """One port of one host that carries no RoCE.
+
+    Attributes:
+        identity: the node GUID of an InfiniBand port, the MAC address of another; None when the lock has none.
+    """
+
+    host: str
+    rail: str
+    pci: str
+    infiniband: bool
+    identity: str | None
+    speed_gbps: int | None
+
+    def __str__(self) -> str:
+        return f"{self.host}-{self.rail}"
+
+
+@dataclass(frozen=True)
 class Node:
-    """One host: the way to it, the wishes that it keeps for its restore, by feature, and its ports."""
+    """One host: the way to it, the wishes that it keeps for its restore, by feature, its RoCE ports and the others."""
 
     target: Target
     wishes: Mapping[str, Any]
     ports: tuple[Port, ...]
+    links: tuple[Link, ...]
 
     @property
     def host(self) -> str:
         """Its name in the fabric."""
         return self.target.host
+
+    def wishes_for(self, path: Sequence[str]) -> bool:
+        """Whether the node is wanted to have something: a feature, and the keys that lead to it in its wish."""
+        found: Any = self.wishes
+        for key in path:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return found is not None and found != []
 
     def __str__(self) -> str:
         return self.host
@@ -67,7 +94,14 @@ def expected(fabric: Path, limit: str | None = None) -> tuple[Node, ...]:
 
 def _node(target: Target, wants: Mapping[str, Any]) -> Node:
     wishes = {feature: _plain(want) for feature, want in wants.items() if feature in KEPT}
-    return Node(target, wishes, _ports(target.host, wants["roce"]) if "roce" in wants else ())
+    ports = _ports(target.host, wants["roce"]) if "roce" in wants else ()
+    links = tuple(_link(target.host, port) for port in wants["links"].ports) if "links" in wants else ()
+    return Node(target, wishes, ports, links)
+
+
+def _link(host: str, port: Any) -> Link:
+    infiniband = port.transport == "infiniband"
+    return Link(host, port.rail, port.pci, infiniband, port.guid if infiniband else port.mac, port.speed_gbps)
 
 
 def _ports(host: str, want: Any) -> tuple[Port, ...]:

@@ -1,4 +1,4 @@
-# Prints what there is of a node and of its ports, a section each. Run as: sh -c SCRIPT read PCI...
+# Prints what there is of a node and of its ports, a section each. Run as: sh -c SCRIPT read [clocks] PCI...
 # It only looks. Every program has a time limit, and one that hangs is not asked again.
 export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
 hung=' '
@@ -122,6 +122,26 @@ port() {
     rdma_device "$1" "$devices"
 }
 
+# Every RDMA device, and every network interface of a device: fields with tabs between.
+hcas() {
+    for path in /sys/class/infiniband/*; do
+        device=$(readlink -f "$path/device")
+        read -r guid <"$path/node_guid" && read -r layer <"$path/ports/1/link_layer" &&
+            read -r state <"$path/ports/1/state" && read -r rate <"$path/ports/1/rate" &&
+            printf '%s\t%s\t%s\t%s\t%s\n' "${device##*/}" "$guid" "$layer" "$state" "$rate"
+    done 2>/dev/null
+}
+
+interfaces() {
+    for path in /sys/class/net/*; do
+        [ -e "$path/device" ] || continue
+        device=$(readlink -f "$path/device")
+        read -r speed <"$path/speed" || speed=
+        read -r mac <"$path/address" && read -r state <"$path/operstate" &&
+            printf '%s\t%s\t%s\t%s\n' "${device##*/}" "$mac" "$state" "$speed"
+    done 2>/dev/null
+}
+
 node() {
     units=/etc/systemd/system
     early=gpufab-restore@early.service
@@ -139,11 +159,55 @@ node() {
     done
 }
 
+# values NAME FILE...: what the files say, each once.
+values() {
+    name=$1
+    shift
+    if [ -e "$1" ]; then
+        probe "$name" sort -u "$@"
+    else
+        section "$name" absent
+    fi
+}
+
+# Of each idle state of any CPU: name, exit latency, whether it is forbidden.
+idle() {
+    for state in "$1"/cpu[0-9]*/cpuidle/state*; do
+        [ -e "$state/name" ] || continue
+        read -r label <"$state/name"
+        read -r latency <"$state/latency"
+        read -r disabled <"$state/disable"
+        printf '%s %s %s\n' "$label" "$latency" "$disabled"
+    done | sort -u
+}
+
+clocks() {
+    base=/sys/devices/system/cpu
+    probe gpus nvidia-smi -q -x
+    for name in scaling_governor energy_performance_preference scaling_min_freq scaling_max_freq; do
+        values "cpu/$name" "$base"/cpufreq/policy*/"$name"
+    done
+    values cpu/no_turbo "$base/intel_pstate/no_turbo"
+    values cpu/boost "$base/cpufreq/boost"
+    values cpu/pm_qos_resume_latency_us "$base"/cpu[0-9]*/power/pm_qos_resume_latency_us
+    section cpu/idle 0
+    idle "$base"
+    values tuned /etc/tuned/active_profile
+}
+
 section uid 0
 id -u
+section hcas 0
+hcas
+section interfaces 0
+interfaces
 probe rdma rdma link show
 output_rdma=$output
 node
+if [ "${1-}" = clocks ]; then
+    shift
+    clocks
+fi
 for pci in "$@"; do
     port "$pci"
 done
