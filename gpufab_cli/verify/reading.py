@@ -128,7 +128,8 @@ def read(node: Node) -> Reading:
     Raises:
         UnreachableError: there is no way to it, or no whole answer.
     """
-    argv = ["sh", "-c", SCRIPT.read_text(encoding="utf-8"), "read", *(port.pci for port in node.ports)]
+    asked = ["clocks"] if "dvfs" in node.wishes else []
+    argv = ["sh", "-c", SCRIPT.read_text(encoding="utf-8"), "read", *asked, *(port.pci for port in node.ports)]
     if node.target.become == "sudo":
         argv = ["sh", "-c", _SUDO, "become", *argv]
     try:
