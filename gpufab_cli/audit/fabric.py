@@ -6,7 +6,7 @@ The facts are taken as snapshots come in, so that no snapshot has to be kept.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gpufab_cli.audit import power
+from gpufab_cli.audit import guids, power
 from gpufab_cli.audit.collect import Wants
 from gpufab_cli.audit.finding import Check, FabricFinding, Fact
 from gpufab_cli.audit.fold import fold
@@ -94,7 +94,13 @@ def _numbers(dscps: tuple[int, ...]) -> str:
     return fold(map(str, dscps)).strip("[]") if dscps else "none"
 
 
+def _duplicate_guids(facts: Mapping[str, guids.Guids]) -> Iterator[FabricFinding]:
+    for hosts, words in guids.duplicates(facts):
+        yield FabricFinding("fabric.duplicate-guid", hosts, words)
+
+
 CHECKS = (
     Check(lossless, lossless_disagree),
     Check(lambda snapshot, _: power.limits(snapshot), power.outliers),
+    Check(lambda snapshot, _: guids.guids(snapshot), _duplicate_guids),
 )

@@ -151,9 +151,13 @@ def _rails(want: Any) -> dict[str, str]:
 
 
 def _rows(feature: str, plan: Plan, rails: Mapping[str, str]) -> Iterator[Row]:
+    """Each value once: what a reset would bring is told as pending, or where it is yet to be set for the next boot."""
+    told = {item.path for item in plan.pending}
     for step in plan.steps:
         for change in step.changes:
-            yield _change(feature, step, change, rails)
+            if change.path not in told:
+                yield _change(feature, step, change, rails)
+        told |= {change.path for change in step.changes}
     for item in plan.pending:
         yield _pending(feature, item, rails)
     for finding in plan.findings:

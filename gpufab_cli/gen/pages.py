@@ -83,6 +83,9 @@ ports:
         text=(
             "Sets parameters of the cards' firmware for the next reset, through mlxconfig or mstconfig. What the "
             "firmware has taken but does not run yet is pending.",
+            "A card is reset (mlxfwreset, mstfwreset) only with consent to firmware-reset, link-flap and traffic, and "
+            "to vf-loss where it has VFs, which are taken away first. A value that does not run after its reset is a "
+            "failure, and no further reset is made for it. Nothing is rebooted here.",
             "Versions are only checked, never burned.",
         ),
         example="""\
@@ -90,6 +93,7 @@ ports:
   - rail: compute/0
     pci: "0000:18:00.0"
     parameters: {SRIOV_EN: "True", NUM_OF_VFS: "8"}
+allow: [firmware-reset, link-flap, traffic]
 """,
     ),
     Page(
@@ -99,7 +103,8 @@ ports:
             "Makes as many virtual functions on a port as are declared and sets what the port keeps of each: address, "
             "VLAN, rates, trust and link state.",
             "A number of VFs can only be changed by removing all of them: that needs consent to vf-loss, and is not "
-            "done while one is in use.",
+            "done while one is in use. A driver takes a VF only once its address is set.",
+            "A port in switchdev mode is left alone.",
         ),
         example="""\
 ports:
@@ -108,7 +113,7 @@ ports:
     vfs:
       - {mac: "02:00:00:00:18:10", trust: true, spoofchk: false}
       - {mac: "02:00:00:00:18:11", trust: true, spoofchk: false}
-allow: [vf-loss]
+allow: [traffic, vf-loss]
 """,
     ),
     Page(

@@ -3,14 +3,16 @@
 from typing import Any
 
 from gpufab_cli.errors import GpufabError, SpecErrors
+from gpufab_cli.intent.addresses import duplicates
 from gpufab_cli.intent.dvfs import dvfs_want
 from gpufab_cli.intent.links import links_want
 from gpufab_cli.intent.node import node_want
 from gpufab_cli.intent.roce import roce_rails, roce_want
+from gpufab_cli.intent.sriov import firmware_want, kernel_want, sriov_want
 from gpufab_cli.spec.lock import FILE_NAME, Lock
 from gpufab_cli.spec.model import FabricSpec, Host
 
-FEATURES = ("node", "roce", "links", "dvfs")
+FEATURES = ("node", "kernel", "firmware", "roce", "links", "sriov", "dvfs")
 """The features that a fabric can manage, in the order in which the roles run."""
 
 SHOWN = 5  # names in an error message
@@ -33,6 +35,7 @@ def compile_wants(spec: FabricSpec, lock: Lock) -> dict[str, Wants]:
             wants[host.name] = _host_wants(spec, lock, host)
         except GpufabError as error:
             errors.append(error)
+    errors += duplicates({host: found["sriov"] for host, found in wants.items() if "sriov" in found})
     if errors:
         raise SpecErrors(errors)
     return wants
@@ -47,8 +50,11 @@ def _check_locked(spec: FabricSpec, lock: Lock) -> None:
 
 def _host_wants(spec: FabricSpec, lock: Lock, host: Host) -> Wants:
     wants: Wants = {
+        "kernel": kernel_want(spec, host),
+        "firmware": firmware_want(spec, lock, host),
         "roce": roce_want(spec, lock, host) if roce_rails(spec, host) else None,
         "links": links_want(spec, lock, host),
+        "sriov": sriov_want(spec, lock, host),
         "dvfs": dvfs_want(spec, lock, host),
     }
     managed = {feature: want for feature, want in wants.items() if want is not None}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpufab_cli.intent.compile import FEATURES, Wants
+from gpufab_cli.intent.roles import role
 from gpufab_cli.module_utils.schema import encode
 from gpufab_cli.render.files import MARK
 from gpufab_cli.spec.model import Connection, FabricSpec, Host
@@ -22,7 +23,7 @@ HEADER = f"{MARK} from fabric.yml; edit that, then run `gpufab render`.\n---\n"
 FILE = "gpufab.yml"
 """Name of each file of variables; the site's own files lie beside it."""
 
-PER_HOST = frozenset({"roce_ports", "links_ports", "dvfs_gpus"})
+PER_HOST = frozenset({"roce_ports", "links_ports", "dvfs_gpus", "sriov_ports", "nic_firmware_ports"})
 """The variables that the lock gives each host; all others are the same for all hosts of a profile."""
 
 
@@ -54,7 +55,7 @@ def _own(wants: Wants, shared: Mapping[str, Any]) -> dict[str, Any]:
     """What a host has otherwise than its profile; what the profile says and the host is not to have is null."""
     found = _variables(wants)
     own = {name: value for name, value in found.items() if name not in shared or shared[name] != value}
-    told = tuple(f"{feature}_" for feature in wants)
+    told = tuple(f"{role(feature)}_" for feature in wants)
     return own | {name: None for name in shared if name not in found and name.startswith(told)}
 
 
@@ -112,7 +113,7 @@ def _reached(host: Host) -> dict[str, Any]:
 
 def _variables(wants: Wants) -> dict[str, Any]:
     """The role variables of a host: each field of a want, under its role's prefix."""
-    return {f"{feature}_{name}": value for feature, want in wants.items() for name, value in encode(want).items()}
+    return {f"{role(feature)}_{name}": value for feature, want in wants.items() for name, value in encode(want).items()}
 
 
 def _text(data: dict[str, Any]) -> str:

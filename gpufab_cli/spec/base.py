@@ -1,8 +1,11 @@
 """What all parts of a spec are made of."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+
+from gpufab_cli.module_utils.schema import Range
+from gpufab_cli.spec import ranges
 
 
 class Model(BaseModel):
@@ -21,3 +24,16 @@ def _not_empty(value: Any) -> Any:
 
 
 NotEmpty = AfterValidator(_not_empty)
+
+
+def _rails(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return (value,)
+    return ranges.numbers(value) if isinstance(value, str) else value
+
+
+Rails = Annotated[
+    tuple[Annotated[int, Range(0, 63)], ...],
+    NotEmpty,
+    BeforeValidator(_rails, json_schema_input_type=int | str | tuple[int, ...]),
+]

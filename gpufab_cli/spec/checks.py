@@ -11,6 +11,7 @@ from gpufab_cli.spec import ranges
 from gpufab_cli.spec.dvfs import job_faults
 from gpufab_cli.spec.faults import Fault, Nested
 from gpufab_cli.spec.override import overridden
+from gpufab_cli.spec.sriov import sriov_faults
 
 if TYPE_CHECKING:
     from gpufab_cli.spec.model import FabricSpec, HostEntry, Network, Profile, Qos
@@ -141,6 +142,7 @@ def _undeclared(loc: Loc, kind: str, name: str, known: Any) -> Fault:
 def profile_faults(spec: "FabricSpec", profile: "Profile") -> Iterator[Fault]:
     """Where a profile does not fit the fabric; paths are relative to the profile."""
     yield from job_faults(profile.gpus, profile.jobs)
+    yield from sriov_faults(spec, profile)
     seen: set[tuple[str, int]] = set()
     for index, ports in enumerate(profile.ports):
         loc: Loc = ("ports", index)

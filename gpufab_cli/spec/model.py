@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from gpufab_cli.module_utils.roce.want import Takeover
 from gpufab_cli.module_utils.schema import Dscp, Priority, Range
 from gpufab_cli.spec import addressing, checks, ranges
 from gpufab_cli.spec.accept import Waiver, waiver_faults
-from gpufab_cli.spec.base import Model, NotEmpty
+from gpufab_cli.spec.base import Model, NotEmpty, Rails
 from gpufab_cli.spec.dvfs import Cpu, Gpus, Jobs
 from gpufab_cli.spec.faults import raise_any
 from gpufab_cli.spec.hooks import Hook, hook_faults
 from gpufab_cli.spec.override import overridden
+from gpufab_cli.spec.sriov import FirmwareList, Kernel, SriovList
 from gpufab_cli.spec.tuning import Buffers, Cable, Dcqcn
 from gpufab_cli.spec.types import AbsolutePath, AddressRange, FilePath, HostRange, LoginName, Name, PciPattern
 
@@ -26,19 +27,6 @@ State = Literal["active", "maintenance", "absent"]
 Transport = Literal["roce", "infiniband", "ethernet"]
 Become = Literal["sudo", "none"]
 Percent = Annotated[int, Range(1, 100)]
-
-
-def _rails(value: Any) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return (value,)
-    return ranges.numbers(value) if isinstance(value, str) else value
-
-
-Rails = Annotated[
-    tuple[Annotated[int, Range(0, 63)], ...],
-    NotEmpty,
-    BeforeValidator(_rails, json_schema_input_type=int | str | tuple[int, ...]),
-]
 
 
 class LosslessClass(Model):
@@ -168,6 +156,18 @@ class Profile(Model):
     """Frequencies and idle states of each host's CPUs; not managed if left out."""
     jobs: Jobs | None = None
     """What Slurm jobs may ask for; no hooks if left out."""
+    sriov: SriovList = ()
+    """Virtual functions, for one network or a list for several; not managed if left out."""
+    firmware: FirmwareList = ()
+    """NIC firmware settings, for one network or a list for several; not managed if left out."""
+    kernel: Kernel | None = None
+    """Kernel arguments; not managed if left out."""
+
+    def rails_of(self, network: str, numbers: tuple[int, ...] | None) -> "tuple[Rail, ...]":
+        """The ports of a host on a network, or those of them with the numbers."""
+        return tuple(
+            rail for rail in self.rails if rail.network == network and (numbers is None or rail.number in numbers)
+        )
 
     @property
     def rails(self) -> "tuple[Rail, ...]":

@@ -33,7 +33,9 @@ _HOST_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 
 # Names that Ansible gives a meaning of its own, and the groups that render makes (the insync_ and profile_ groups hold
 # an underscore, which no host name does).
-RESERVED = frozenset({"all", "dvfs", "gpufab", "links", "localhost", "node", "roce", "ungrouped"})
+RESERVED = frozenset(
+    {"all", "dvfs", "firmware", "gpufab", "kernel", "links", "localhost", "node", "roce", "sriov", "ungrouped"}
+)
 
 
 def check_host_name(name: str) -> str:

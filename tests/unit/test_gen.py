@@ -5,6 +5,7 @@ import yaml
 from gpufab_cli.gen import __main__ as gen
 from gpufab_cli.gen.files import files
 from gpufab_cli.intent.compile import FEATURES as MANAGED
+from gpufab_cli.intent.roles import role
 from gpufab_cli.module_utils.ansible_module import spec
 from gpufab_cli.module_utils.features import FEATURES
 
@@ -48,16 +49,16 @@ def test_the_documentation_is_of_the_arguments_that_the_module_takes():
 
 def test_role_variables_carry_the_role_s_prefix_and_reach_the_module(repository):
     for feature in FEATURES:
-        specs = yaml.safe_load((repository / "roles" / feature / "meta" / "argument_specs.yml").read_text())
+        specs = yaml.safe_load((repository / "roles" / role(feature) / "meta" / "argument_specs.yml").read_text())
         variables = set(specs["argument_specs"]["main"]["options"])
-        assert all(name.startswith(f"{feature}_") for name in variables)
-        (task,) = yaml.safe_load((repository / "roles" / feature / "tasks" / "main.yml").read_text())
+        assert all(name.startswith(f"{role(feature)}_") for name in variables)
+        (task,) = yaml.safe_load((repository / "roles" / role(feature) / "tasks" / "main.yml").read_text())
         used = {name: value.strip("{} ") for name, value in task[f"gpufab.fabric.{feature}"].items()}
-        assert {f"{feature}_{name}" for name in used} == variables
+        assert {f"{role(feature)}_{name}" for name in used} == variables
         assert set(used) == set(spec(FEATURES[feature]))
 
 
 def test_the_site_playbook_runs_every_role_that_a_fabric_can_need_in_order(repository):
     plays = yaml.safe_load((repository / "playbooks" / "site.yml").read_text())
     assert [play["hosts"] for play in plays] == [f"{name}:!insync_{name}" for name in MANAGED]
-    assert [play["roles"] for play in plays] == [[{"role": f"gpufab.fabric.{name}"}] for name in MANAGED]
+    assert [play["roles"] for play in plays] == [[{"role": f"gpufab.fabric.{role(name)}"}] for name in MANAGED]

@@ -85,7 +85,7 @@ def nic(pci=PCI, name="ens18np0", mac="02:00:00:00:18:00", **changes):
     netdev = Netdev(name, mac, 9000, "up", 400000, ("10.10.0.1/24",), changes.pop("carries", ()))
     own = {"mtu", "operstate", "addresses", "uppers", "speed_mbps"} & set(changes)
     netdev = replace(netdev, **{key: changes.pop(key) for key in own})
-    rdma = RdmaDevice("mlx5_0", "0200:0003:0018:0000", "Ethernet", "ACTIVE", "400 Gb/sec (4X NDR)")
+    rdma = RdmaDevice("mlx5_0", "", "Ethernet", "ACTIVE", "400 Gb/sec (4X NDR)")
     base = Nic(pci, "mlx5_core", "0x15b3", "0x1021", 0, False, "MT1", "MT_0000000838", "28.43.2026", (netdev,), (rdma,))
     return replace(base, **changes)
 

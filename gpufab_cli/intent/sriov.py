@@ -1,0 +1,130 @@
+"""VFs, firmware and kernel arguments of one host: what its profile wants, at the devices that the lock pins."""
+
+from typing import Any
+
+from gpufab_cli.errors import GpufabError
+from gpufab_cli.intent.addresses import vf_guid, vf_mac
+from gpufab_cli.module_utils.firmware import want as firmware
+from gpufab_cli.module_utils.firmware.cards import cards, locked_serial
+from gpufab_cli.module_utils.identity import plain_guid
+from gpufab_cli.module_utils.kernel.want import KernelWant
+from gpufab_cli.module_utils.sriov.want import PortWant, SriovWant, VfWant
+from gpufab_cli.spec.lock import FILE_NAME, Lock, LockedPort, locked_port
+from gpufab_cli.spec.model import FabricSpec, Host, Qos, Rail
+from gpufab_cli.spec.sriov import Firmware, Sriov, VfSettings
+
+
+def sriov_want(spec: FabricSpec, lock: Lock, host: Host) -> SriovWant | None:
+    """What the sriov feature is told about one host; None where its profile says nothing of VFs.
+
+    Raises:
+        GpufabError: the lock has no device for a rail, or no address that VFs' could be derived from.
+    """
+    profile = spec.profile_of(host)
+    if not profile.sriov:
+        return None
+    ports = [
+        _port(spec, vfs, rail, host, locked_port(lock, host, rail))
+        for vfs in profile.sriov
+        for rail in profile.rails_of(vfs.network, vfs.rail)
+    ]
+    asked = [vfs.unmanaged for vfs in profile.sriov if vfs.unmanaged is not None]
+    return SriovWant(tuple(sorted(ports, key=lambda port: port.pci)), any(asked) if asked else None)
+
+
+def _port(spec: FabricSpec, vfs: Sriov, rail: Rail, host: Host, device: LockedPort) -> PortWant:
+    infiniband = spec.networks[rail.network].transport == "infiniband"
+    own = device.guid if infiniband else device.mac
+    if own is None and vfs.addresses == "derived" and vfs.vfs:
+        kind = "GUID" if infiniband else "MAC"
+        message = f"{FILE_NAME}: no {kind} of {host.name} {rail}, of which its VFs' would be made"
+        raise GpufabError(message, f"run gpufab lock --update {host.name}")
+    seed = own if vfs.addresses == "derived" else None
+    return PortWant(
+        rail=str(rail),
+        pci=device.pci,
+        vfs=tuple(_vf(vfs, index, seed, infiniband=infiniband) for index in range(vfs.vfs)),
+        autoprobe=vfs.autoprobe,
+        mac=None if infiniband else device.mac,
+        guid=plain_guid(device.guid) if device.guid else None,
+        serial=device.serial,
+    )
+
+
+def _vf(vfs: Sriov, index: int, seed: str | None, *, infiniband: bool) -> VfWant:
+    found: dict[str, Any] = {"link_state": "auto"} if infiniband else {}
+    if seed is not None and infiniband:
+        found |= {"node_guid": vf_guid("node", seed, index), "port_guid": vf_guid("port", seed, index)}
+    elif seed is not None:
+        found["mac"] = vf_mac(seed, index)
+    own = vfs.each.get(index)
+    for settings in (vfs, own) if own is not None else (vfs,):
+        found |= _given(settings)
+    return VfWant(**found)
+
+
+def _given(settings: VfSettings) -> dict[str, Any]:
+    names = [*VfSettings.model_fields, "mac"]
+    return {name: value for name in names if (value := getattr(settings, name, None)) is not None}
+
+
+def firmware_want(spec: FabricSpec, lock: Lock, host: Host) -> firmware.FirmwareWant | None:
+    """What the firmware feature is told about one host; None where its profile says nothing of firmware.
+
+    Raises:
+        GpufabError: the lock has no device for a rail, or two ports of a card want different values.
+    """
+    profile = spec.profile_of(host)
+    if not profile.firmware:
+        return None
+    ports: list[firmware.PortWant] = []
+    versions: dict[str, str] = {}
+    for item in profile.firmware:
+        versions |= item.versions
+        rails = profile.rails_of(item.network, item.rail)
+        ports += [_firmware_port(spec, item, rail, locked_port(lock, host, rail)) for rail in rails]
+    for card in cards(ports, locked_serial):
+        for name, wishes in card.conflicts.items():
+            hint = "the ports of a card share its firmware: give both the same value"
+            raise GpufabError(f"{host.name}: {name} of the card at {card.pci}: {wishes}", hint)
+    return firmware.FirmwareWant(tuple(sorted(ports, key=lambda port: port.pci)), versions or None)
+
+
+def _firmware_port(spec: FabricSpec, item: Firmware, rail: Rail, device: LockedPort) -> firmware.PortWant:
+    network = spec.networks[rail.network]
+    own = dict(item.port_parameters)
+    if item.link_type is not None:
+        own["LINK_TYPE"] = {"ethernet": "ETH", "infiniband": "IB"}[item.link_type]
+    if item.qos and network.qos is not None:
+        own |= _qos_parameters(spec.qos[network.qos])
+    port = int(device.pci.rpartition(".")[2]) + 1  # functions of a card are its ports, in order
+    parameters = {**item.parameters, **_vf_parameters(item), **{f"{name}_P{port}": v for name, v in own.items()}}
+    return firmware.PortWant(
+        rail=str(rail),
+        pci=device.pci,
+        parameters=dict(sorted(parameters.items())),
+        mac=device.mac,
+        guid=plain_guid(device.guid) if device.guid else None,
+        serial=device.serial,
+    )
+
+
+def _vf_parameters(item: Firmware) -> dict[str, str]:
+    if item.num_of_vfs is None:
+        return {}
+    return {"SRIOV_EN": "True" if item.num_of_vfs else "False", "NUM_OF_VFS": str(item.num_of_vfs)}
+
+
+def _qos_parameters(qos: Qos) -> dict[str, str]:
+    """The classes of a QoS profile in the words of the firmware; the mask has one bit a priority."""
+    mask = sum(1 << item.priority for item in qos.lossless) if qos.ecn else 0
+    found = {"ROCE_CC_PRIO_MASK": str(mask)}
+    if qos.cnp is not None:
+        found |= {"CNP_DSCP": str(qos.cnp.dscp), "CNP_802P_PRIO": str(qos.cnp.priority)}
+    return found
+
+
+def kernel_want(spec: FabricSpec, host: Host) -> KernelWant | None:
+    """What the kernel feature is told about one host; None where its profile says nothing of the kernel."""
+    kernel = spec.profile_of(host).kernel
+    return KernelWant(kernel.iommu, kernel.arguments) if kernel is not None else None
