@@ -10,6 +10,10 @@ from gpufab_cli.module_utils.roce.want import DSCPS
 
 LABELS: Mapping[str, str] = {
     "pause": "global pause",
+    "dcbx": "DCBX owner",
+    "cable_m": "cable length, m",
+    "prio_buffer": "priority's buffer",
+    "buffer_bytes": "buffer bytes",
     "trust": "trust",
     "dscp_priority": "DSCP map",
     "pfc": "PFC",
@@ -30,11 +34,12 @@ LABELS: Mapping[str, str] = {
 
 def label(name: str) -> str:
     """What a setting is called."""
-    return LABELS.get(name, name)
+    return LABELS.get(values_dvfs.setting(name), name)
 
 
 def difference(name: str, current: Any, desired: Any) -> str:
     """What would change, as ``now → wanted``."""
+    name = values_dvfs.setting(name)
     special = _DIFFERENCES.get(name)
     if special is not None and isinstance(current, tuple) and isinstance(desired, tuple):
         return special(current, desired)
@@ -47,6 +52,7 @@ def difference(name: str, current: Any, desired: Any) -> str:
 
 def value(name: str, item: Any) -> str:
     """One value in full; of a DSCP map only where most of it leads and what does not."""
+    name = values_dvfs.setting(name)
     if isinstance(item, Unknown):
         return str(item)
     if item is ABSENT:

@@ -3,6 +3,7 @@
 import ipaddress
 from typing import Iterator, List, Optional, Tuple, Union
 
+from .. import identity
 from ..change import Finding, Path, Unknown
 from ..devices import Devices, Netdev, Nic, Upper
 from . import cc_params, gids, headroom, settings
@@ -14,26 +15,19 @@ DEFAULT_CABLE_M = 7
 """What mlx5 assumes until told (MLX5E_DEFAULT_CABLE_LEN)."""
 
 
-def identity(devices: Devices, port: PortWant, nic: Optional[Nic]) -> Optional[Finding]:
+def unfit(devices: Devices, port: PortWant, nic: Optional[Nic]) -> Optional[Finding]:
     """Why the device at the address is not a RoCE port that the lock holds, if it is not."""
     path = (port.pci, port.rail)
-    moved = devices.nic_by_mac(port.mac) if port.mac else None
     if nic is not None and nic.nvswitch:
         return Finding("device.management", path, "it manages the NVSwitches of the GPU baseboard")
-    if nic is None or not nic.netdevs:
-        if moved is not None:
-            return Finding("device.moved", path, f"{port.mac} is now at {moved.pci}")
-        what = "nothing there" if nic is None else "no netdev there: the driver is not loaded or has failed"
-        return Finding("device.missing", path, what)
-    if nic.netdev is None or nic.is_vf:
-        return Finding("device.ambiguous", path, f"{len(nic.netdevs)} netdevs" if not nic.is_vf else "a VF")
-    if port.serial and isinstance(nic.serial, str) and nic.serial != port.serial:
-        return Finding("device.replaced", path, f"serial {nic.serial}, the lock holds {port.serial}")
-    if any(device.link_layer == "InfiniBand" for device in nic.rdma):
+    if nic is not None and any(device.link_layer == "InfiniBand" for device in nic.rdma):
         return Finding("roce.link-layer", path, f"{nic.rdma[0].name} is InfiniBand: nothing is set there")
-    if port.mac and nic.netdev.mac != port.mac:
-        return Finding("device.replaced", path, f"MAC {nic.netdev.mac}, the lock holds {port.mac}")
-    return None
+    other = identity.problem(devices, port, nic)
+    if other is not None or nic is None:
+        return other
+    if not nic.netdevs:
+        return Finding("device.missing", path, "no netdev there: the driver is not loaded or has failed")
+    return Finding("device.ambiguous", path, f"{len(nic.netdevs)} netdevs") if nic.netdev is None else None
 
 
 def findings(devices: Devices, want: RoceWant, port: PortWant, seen: PortSeen) -> Iterator[Finding]:

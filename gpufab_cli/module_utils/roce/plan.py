@@ -1,12 +1,13 @@
 """Decide what would change on the RoCE ports of a node. Pure: one lossless class on one port is one step."""
 
-from typing import FrozenSet, List
+from typing import List
 
-from ..change import Finding, Impact, Plan, Step, Unknown
+from .. import identity
+from ..change import Finding, Plan, Step
 from ..devices import Netdev, Nic
 from ..snapshot import Snapshot
 from . import settings
-from .findings import findings, identity, short_buffers
+from .findings import findings, short_buffers, unfit
 from .seen import PortSeen, RoceSeen
 from .want import PortWant, RoceWant
 
@@ -20,7 +21,7 @@ def plan(snapshot: Snapshot, want: RoceWant) -> Plan:
     found: List[Finding] = []
     for port in want.ports:
         nic = snapshot.devices.nic(port.pci)
-        problem = identity(snapshot.devices, port, nic)
+        problem = unfit(snapshot.devices, port, nic)
         if problem is not None or nic is None:
             found += [problem] if problem is not None else []
             continue
@@ -40,7 +41,7 @@ def _step(port: PortWant, nic: Nic, seen: RoceSeen, want: RoceWant) -> Step:
     if netdev is None:  # the identity check has refused it
         return Step(f"{FEATURE} {port.rail}", ())
     blocked = _blocked(port, netdev, seen, want)
-    return Step(f"{FEATURE} {port.rail}", changes, impact | _management(netdev), port.pci, blocked)
+    return Step(f"{FEATURE} {port.rail}", changes, impact | identity.management(netdev), port.pci, blocked)
 
 
 def _blocked(port: PortWant, netdev: Netdev, seen: RoceSeen, want: RoceWant) -> str:
@@ -50,9 +51,7 @@ def _blocked(port: PortWant, netdev: Netdev, seen: RoceSeen, want: RoceWant) -> 
         return f"lldpad (process {seen.lldpad}) owns the port's DCB settings"
     if state.dcbx == "firmware" and "dcbx" not in (want.takeover or ()):
         return f"DCBX in the firmware of {netdev.name} owns the port's DCB settings"
-    if isinstance(netdev.carries, Unknown):
-        return f"cannot tell what {netdev.name} carries: {netdev.carries.reason}"
-    return _impossible(port, netdev, state, want)
+    return identity.undecidable(netdev) or _impossible(port, netdev, state, want)
 
 
 def _impossible(port: PortWant, netdev: Netdev, state: PortSeen, want: RoceWant) -> str:
@@ -60,7 +59,3 @@ def _impossible(port: PortWant, netdev: Netdev, state: PortSeen, want: RoceWant)
     if state.control == "bnxt" and len(qos.ecn or ()) > 1:
         return f"{netdev.name} has one RoCE priority, the profile wants ECN on {len(qos.ecn or ())}"
     return short_buffers(port, netdev, state, qos)
-
-
-def _management(netdev: Netdev) -> FrozenSet[Impact]:
-    return frozenset({Impact.MANAGEMENT_PORT}) if netdev.carries and isinstance(netdev.carries, tuple) else frozenset()

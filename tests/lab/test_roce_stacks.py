@@ -1,0 +1,232 @@
+"""One node of each NIC stack: the same class is read, made, kept and restored by each stack's own means."""
+
+import json
+
+import pytest
+
+from .fabric import ALLOW, Fabric
+
+pytestmark = pytest.mark.lab
+
+MACHINES = {
+    "n1": "l40s-ofed",
+    "n2": "l40s-inbox",
+    "n3": "l40s-broadcom",
+    "n4": "l40s-bond",
+    "n5": "hgx-h100-ib-eth",
+}
+SPEC = """\
+name: stacks
+networks:
+  compute: {transport: roce, mtu: 9000, rails: 10, qos: dcqcn, addressing: {ipv4: "10.10.{rail}.{host}/24"}}
+  bonded: {transport: roce, mtu: 9000, rails: 2, qos: dcqcn}
+  infiniband: {transport: infiniband, rails: 8}
+qos:
+  dcqcn:
+    lossless: [{priority: 3, dscp: [26]}]
+    cnp: {priority: 6, dscp: 48}
+    other_dscp: {priority: 0}
+    ets: {3: 50, 0: 50}
+    cable_m: 5
+    dcqcn: {min_time_between_cnps: 2}
+profiles:
+  plain: {ports: [{network: compute, rail: 0-1}]}
+  taken: {ports: [{network: compute, rail: 0-1}], takeover: [dcbx]}
+  bond: {ports: [{network: bonded, rail: 0-1}]}
+  mixed: {ports: [{network: infiniband, rail: 0-7}, {network: compute, rail: 8-9}]}
+hosts:
+  - {name: n1, profile: plain}
+  - {name: n2, profile: plain}
+  - {name: n3, profile: plain}
+  - {name: n4, profile: bond}
+  - {name: n5, profile: mixed}
+connection: {user: ops, become: sudo, ssh_config: .lab/ssh_config}
+"""
+TAKEN = SPEC.replace("name: n1, profile: plain", "name: n1, profile: taken")
+
+
+class Stacks(Fabric):
+    """A fabric of five hosts, each of another machine type."""
+
+    def __init__(self, folder):
+        super().__init__(folder, 1)
+        self.names = list(MACHINES)
+        self.declare(SPEC)
+
+    def declare(self, text):
+        (self.folder / "fabric.yml").write_text(text)
+
+    def up(self):
+        for name, machine in MACHINES.items():
+            self.lab.up([name], machine)
+        self.cli("lock")
+        self.cli("render")
+        return self
+
+    def rows(self, *argv):
+        """What the audit says of ports, as {(host, kind, code, device, setting)}."""
+        return {
+            (host, row["kind"], row["code"], row.get("device", ""), row.get("name", ""))
+            for host, report in self.json("audit", *argv)["hosts"].items()
+            for row in report["rows"]
+            if row["feature"] == "roce"
+        }
+
+    def codes(self, host):
+        return {row[2] for row in self.rows("--limit", host)}
+
+    def apply(self, *argv, rc=0):
+        return self.cli("apply", "--allow", ALLOW, *argv, rc=rc)
+
+
+@pytest.fixture(scope="module")
+def fabric(tmp_path_factory):
+    made = Stacks(tmp_path_factory.mktemp("stacks"))
+    try:
+        yield made.up()
+    finally:
+        made.lab.down()
+
+
+@pytest.fixture
+def sound(fabric):
+    """All in sync; afterwards faults are ended and drift is mended."""
+    fabric.apply()
+    yield fabric
+    for name in MACHINES:
+        fabric.lab.repair(name)
+    fabric.declare(SPEC)
+    fabric.cli("render")
+    fabric.apply()
+
+
+def hardware(fabric):
+    """Who wrote to the hardware of any host since the last call."""
+    return {host for host in MACHINES if fabric.lab.writes(host, clear=True)}
+
+
+def steps(report, status):
+    """The changes of ports in all steps that ended so, as {(host, device, setting)}."""
+    return {
+        (host, *change["path"])
+        for host, found in report["hosts"].items()
+        for step in found["steps"]
+        if step["status"] == status and step["device"]
+        for change in step["changes"]
+    }
+
+
+def port(host, rail):
+    return {"n1": ("0000:18:00.0", "0000:9a:00.0"), "n5": ("0000:2a:00.0", "0000:aa:00.0")}[host][rail]
+
+
+def test_audits_drift_is_check_modes_changes_is_what_apply_changes(fabric):
+    hardware(fabric)
+    drift = fabric.rows()
+    checked = fabric.json("apply", "--check", "--allow", ALLOW)
+    assert hardware(fabric) == set()
+    made = fabric.json("apply", "--allow", ALLOW)
+    assert {kind for _, kind, *_ in drift} == {"drift"}
+    assert steps(checked, "would-make") == steps(made, "made")
+    assert {(host, device, name) for host, _, _, device, name in drift if device} == steps(made, "made")
+    assert hardware(fabric) == set(MACHINES)
+    assert fabric.rows() == set()
+
+
+def test_a_second_run_changes_nothing(sound):
+    hardware(sound)
+    assert sound.site().returncode == 0
+    assert hardware(sound) == set()
+
+
+def test_a_reboot_and_a_reload_of_the_driver_bring_it_back_by_themselves_or_by_an_apply(sound):
+    sound.lab.reboot(list(MACHINES))
+    assert sound.rows() == set()
+    for host in MACHINES:
+        sound.lab.break_(host, "driver-reload")
+    assert {host for host, *_ in sound.rows()} == set(MACHINES)
+    sound.apply()
+    assert sound.rows() == set()
+
+
+def test_what_infiniband_ports_have_nobody_touches(fabric):
+    assert {device for host, _, device, _ in flat(fabric) if host == "n5"} == {port("n5", 0), port("n5", 1)}
+
+
+def flat(fabric):
+    """(host, rail, device, setting) of all that the kept wishes name."""
+    for host in MACHINES:
+        want = json.loads(fabric.sh(host, "cat /etc/gpufab/desired.d/roce.json"))["want"]
+        yield from ((host, item["rail"], item["pci"], item["qos"]) for item in want["ports"])
+
+
+def test_a_bond_has_pfc_on_both_ports_and_tos_on_its_one_device(sound):
+    pfc = "prio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off"
+    shown = sound.sh("n4", "for d in ens1f0np0 ens1f1np1; do dcb pfc show dev $d prio-pfc; done")
+    assert [line.strip() for line in shown.splitlines()] == [pfc, pfc]
+    assert sound.sh("n4", "cma_roce_tos -d mlx5_bond_0") == "106\n"
+
+
+def test_dcbx_in_the_firmware_is_named_blocks_and_is_taken_over_only_if_the_fabric_says_so(sound):
+    sound.lab.break_("n1", "dcbx-firmware")
+    sound.lab.break_("n1", "cnp-changed")
+    assert sound.codes("n1") == {"foreign.dcbx", "roce.cnp"}
+    blocked = sound.json("apply", "--allow", ALLOW, "--limit", "n1", rc=1)
+    assert steps(blocked, "blocked") == {("n1", port("n1", 0), name) for name in ("cnp_dscp", "cnp_priority")}
+    sound.declare(TAKEN)
+    sound.cli("render")
+    sound.apply("--limit", "n1")
+    assert "DCBX mode: OS controlled" in sound.sh("n1", "mlnx_qos -i ens1np0")
+    assert sound.codes("n1") == set()
+
+
+@pytest.mark.parametrize(
+    ("host", "fault", "rail", "codes"),
+    [
+        ("n1", "trust-pcp", "0", {"roce.trust", "roce.dscp-map"}),
+        ("n2", "trust-pcp", "1", {"roce.trust", "roce.dscp-map"}),
+        ("n2", "firmware-mask-off", "1", {"roce.cc-mask"}),
+        ("n2", "mtu-mismatch", "0", {"roce.mtu"}),
+        ("n4", "mtu-mismatch", "1", {"roce.mtu", "roce.bond-mtu"}),
+        ("n5", "nic-dead", "8", {"device.missing"}),
+        ("n5", "nic-swapped", "9", {"device.replaced"}),
+    ],
+)
+def test_each_fault_is_named(sound, host, fault, rail, codes):
+    sound.lab.break_(host, fault, port=rail)
+    assert sound.codes(host) == codes
+
+
+@pytest.mark.parametrize("host", ["n1", "n2"])
+def test_a_foreign_writer_is_a_failure_by_name_and_not_a_success(sound, host):
+    sound.lab.break_(host, "foreign-writer")
+    failed = sound.json("apply", "--allow", ALLOW, "--limit", host, rc=1)
+    (step,) = [step for step in failed["hosts"][host]["steps"] if step["status"] == "failed"]
+    assert "cnp_dscp is 4, not 48" in step["reason"]
+    assert sound.codes(host) == {"roce.cnp"}
+
+
+@pytest.mark.parametrize("release", ["2022", "ofed-5", "ofed-4.2", "no-buffers"])
+def test_older_releases_of_mlnx_qos_are_read_as_the_newest(sound, release):
+    sound.lab.break_("n1", "mlnx-qos-release", release)
+    assert sound.codes("n1") == set()
+
+
+def test_a_release_that_does_not_number_its_classes_leaves_ets_unknown(sound):
+    sound.lab.break_("n1", "mlnx-qos-release", "no-rates")
+    assert {(kind, code) for _, kind, code, *_ in sound.rows("--limit", "n1")} == {("unknown", "roce.ets")}
+
+
+@pytest.mark.parametrize(
+    ("host", "tool", "codes"),
+    [
+        ("n1", "mlnx_qos", {"roce.trust", "roce.dscp-map", "roce.cable", "roce.pfc", "roce.ets"}),
+        ("n2", "mstconfig", {"roce.ecn"}),
+    ],
+)
+@pytest.mark.parametrize("fault", ["tool-missing", "garbage-output"])
+def test_without_its_tool_a_setting_is_unknown_and_never_off(sound, host, tool, codes, fault):
+    sound.lab.break_(host, fault, tool)
+    rows = sound.rows("--limit", host)
+    assert {kind for _, kind, *_ in rows} == {"unknown"}
+    assert {code for _, _, code, *_ in rows} == codes
