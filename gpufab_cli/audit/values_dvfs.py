@@ -10,15 +10,20 @@ LABELS: Mapping[str, str] = {
     "memory_mhz": "locked memory clock",
     "ecc": "ECC",
     "mig": "MIG",
-    "boost": "boost",
-    "governor": "governor",
-    "epp": "EPP",
-    "min_khz": "lowest frequency",
-    "max_khz": "highest frequency",
-    "latency_us": "idle latency limit",
-    "idle_states": "idle states",
+    "boost": "CPU boost",
+    "governor": "CPU governor",
+    "epp": "CPU EPP",
+    "min_khz": "CPU lowest frequency",
+    "max_khz": "CPU highest frequency",
+    "latency_us": "CPU idle latency limit",
+    "idle_states": "CPU idle states",
     "tuned_profile": "tuned profile",
 }
+
+
+def setting(name: str) -> str:
+    """The setting's own name; those of CPUs are all below one path."""
+    return name.removeprefix("cpu/")
 
 
 def _flag(item: Any) -> str:

@@ -131,14 +131,14 @@ def test_a_lost_gpu_and_a_hot_one_are_findings_and_the_others_follow_the_policy(
 def test_a_write_that_fails_leaves_all_gpus_and_cpus_as_they_were(tmp_path, number):
     host, want = node("hgx-a100-40", tmp_path), wish("hgx-a100-40")
     before = deepcopy(host.hardware.state)
-    seen = cpu.read(host)
+    seen = cpu.read(host, want.cpu)
     host.hardware.set_fault(Fault("fail-at-write", count=number))
     outcome = run(host, want)
     failed = {result.step.name for result in outcome.steps if result.status is Status.FAILED}
     if "dvfs gpus" in failed:
         assert host.hardware.state.gpus == before.gpus
     if "dvfs cpu" in failed:
-        assert cpu.read(host) == seen
+        assert cpu.read(host, want.cpu) == seen
     host.hardware.clear_fault("fail-at-write")
     check_invariant(host, want)
 

@@ -5,11 +5,13 @@ Kernel documentation: admin-guide/pm/{cpufreq,intel_pstate,amd-pstate,cpuidle}.r
 """
 
 import re
+from dataclasses import replace
 from typing import Dict, Iterable, List, Tuple, Union
 
 from ..change import ABSENT, Absent, Unknown
 from ..host import Host, Reader
 from .seen import CpuSeen, Spread, cpu_numbers, spread
+from .want import CpuWant
 
 CPU = "/sys/devices/system/cpu"
 CPUFREQ = f"{CPU}/cpufreq"
@@ -24,29 +26,42 @@ Text = Union[str, Absent, Unknown]
 Values = Union[Spread, Absent, Unknown]
 
 
-def read(host: Reader) -> CpuSeen:
-    """All CPUs as they are."""
+def read(host: Reader, wish: CpuWant) -> CpuSeen:
+    """The CPUs, as far as the wish is about them: a node has hundreds, and a file each for each setting."""
     policies = _numbered(host, CPUFREQ, "policy")
-    cpus = _numbered(host, CPU, "cpu")
-    idle = host.exists(f"{CPU}/cpu0/cpuidle/state0")
-    latency = _latency(host, cpus) if idle else ABSENT
-    states, state_latency = _states(host, cpus) if idle and latency is ABSENT else (ABSENT, ())
-    return CpuSeen(
-        driver=_driver(_policies(host, policies, "scaling_driver")),
+
+    def of(name: str, *wanted: object) -> Values:
+        asked = any(value is not None for value in wanted)
+        return _policies(host, policies, name) if asked or not policies else ABSENT
+
+    seen = CpuSeen(
+        driver=_driver(of("scaling_driver", True)),
         mode=_mode(host),
-        governor=_policies(host, policies, "scaling_governor"),
-        governors=_offered(_policies(host, policies, "scaling_available_governors")),
-        epp=_policies(host, policies, "energy_performance_preference"),
-        epps=_offered(_policies(host, policies, "energy_performance_available_preferences")),
-        min_khz=_policies(host, policies, "scaling_min_freq"),
-        max_khz=_policies(host, policies, "scaling_max_freq"),
-        range_khz=_range(_policies(host, policies, "cpuinfo_min_freq"), _policies(host, policies, "cpuinfo_max_freq")),
+        governor=of("scaling_governor", wish.governor, wish.epp),
+        governors=_offered(of("scaling_available_governors", wish.governor)),
+        epp=of("energy_performance_preference", wish.epp),
+        epps=_offered(of("energy_performance_available_preferences", wish.epp)),
+        min_khz=of("scaling_min_freq", wish.min_mhz),
+        max_khz=of("scaling_max_freq", wish.max_mhz),
+        range_khz=_range(
+            of("cpuinfo_min_freq", wish.min_mhz, wish.max_mhz), of("cpuinfo_max_freq", wish.min_mhz, wish.max_mhz)
+        ),
         boost=_boost(host),
-        latency_us=latency,
-        idle_states=states,
-        state_latency_us=state_latency,
         tuned_profile=host.read(TUNED_PROFILE),
     )
+    return seen if wish.max_cstate_us is None else _with_idle(host, seen)
+
+
+def _with_idle(host: Reader, seen: CpuSeen) -> CpuSeen:
+    """The limit of each CPU where the kernel takes one, else the states that each may enter."""
+    if not host.exists(f"{CPU}/cpu0/cpuidle/state0"):
+        return seen
+    cpus = _numbered(host, CPU, "cpu")
+    latency = _latency(host, cpus)
+    if latency is not ABSENT:
+        return replace(seen, latency_us=latency)
+    states, latencies = _states(host, cpus)
+    return replace(seen, idle_states=states, state_latency_us=latencies)
 
 
 def _numbered(host: Reader, folder: str, prefix: str) -> Tuple[int, ...]:

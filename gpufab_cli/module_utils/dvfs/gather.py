@@ -17,7 +17,7 @@ def gather(host: Reader, devices: Devices, want: DvfsWant) -> DvfsSeen:
     return DvfsSeen(
         gpus=seen,
         lost=lost,
-        cpu=cpu.read(host) if want.cpu is not None else CpuSeen(),
+        cpu=cpu.read(host, want.cpu) if want.cpu is not None else CpuSeen(),
         services=found,
         writers=services.writers(host),
         files=_files(host, want),

@@ -63,7 +63,7 @@ def test_what_is_unknown_says_nothing(gpus):
         ("graphics_mhz", ABSENT, (1200, 1980), "unset → 1200-1980 MHz"),
         ("graphics_mhz", (1200, 1980), (), "1200-1980 MHz → unlocked"),
         ("memory_mhz", (1593, 1593), (2619, 2619), "1593 MHz → 2619 MHz"),
-        ("governor", (("performance", "0-5"), ("powersave", "6-7")), (("performance", "0-7"),),
+        ("cpu/governor", (("performance", "0-5"), ("powersave", "6-7")), (("performance", "0-7"),),
          "performance on 0-5, powersave on 6-7 → performance"),
         ("max_khz", (("3800000", "0-7"),), (("2000000", "0-7"),), "3800000 kHz → 2000000 kHz"),
         ("latency_us", (("any", "0-7"),), (("2", "0-7"),), "any µs → 2 µs"),

@@ -9,6 +9,7 @@ from gpufab_cli.module_utils.dvfs import cpu
 from gpufab_cli.module_utils.dvfs.apply import cpu_step
 from gpufab_cli.module_utils.dvfs.plan import plan
 from gpufab_cli.module_utils.dvfs.seen import CpuSeen, cpu_list, cpu_numbers, everywhere, spread
+from gpufab_cli.module_utils.dvfs.want import CpuWant
 from gpufab_cli.module_utils.record import Entry
 from tests.fakes import FakeHost
 
@@ -193,6 +194,9 @@ def test_states_are_named_where_the_kernel_takes_no_limit():
     assert planned(found, max_cstate_us=2) == {"idle_states": (("POLL C1", "0-3"),)}
 
 
+ALL = CpuWant("performance", "power", 800, 3800, boost=True, max_cstate_us=2)
+
+
 # ---- sysfs -----------------------------------------------------------------------------------------------------------
 
 
@@ -222,7 +226,7 @@ def sysfs(policies=(0, 1), **values):
 
 
 def test_cpus_are_read_as_one():
-    assert cpu.read(sysfs()) == replace(
+    assert cpu.read(sysfs(), ALL) == replace(
         INTEL,
         governor=(("powersave", "0-1"),),
         epp=(("balance_performance", "0-1"),),
@@ -232,15 +236,19 @@ def test_cpus_are_read_as_one():
     )
 
 
+def test_what_is_not_wanted_is_not_read():
+    assert cpu.read(sysfs(), CpuWant(boost=True)) == CpuSeen(driver="intel_pstate", mode="active", boost=True)
+
+
 def test_a_machine_without_frequency_control_has_nothing():
-    assert cpu.read(FakeHost()) == CpuSeen()
+    assert cpu.read(FakeHost(), ALL) == CpuSeen()
 
 
 def test_policies_that_differ_are_told_apart():
     host = sysfs()
     host.files[f"{cpu.CPUFREQ}/policy1/scaling_governor"] = "performance\n"
     host.files[f"{cpu.CPUFREQ}/policy1/cpuinfo_max_freq"] = "3700000\n"
-    found = cpu.read(host)
+    found = cpu.read(host, ALL)
     assert found.governor == (("performance", "1"), ("powersave", "0"))
     assert found.range_khz == (800000, 3700000)
 
@@ -248,9 +256,9 @@ def test_policies_that_differ_are_told_apart():
 def test_one_file_that_cannot_be_read_makes_the_setting_unknown():
     host = sysfs()
     host.unreadable[f"{cpu.CPUFREQ}/policy1/scaling_governor"] = "EIO"
-    assert isinstance(cpu.read(host).governor, Unknown)
+    assert isinstance(cpu.read(host, ALL).governor, Unknown)
     del host.files[f"{cpu.CPUFREQ}/policy1/energy_performance_preference"]
-    assert cpu.read(host).epp == Unknown("only some CPUs have energy_performance_preference")
+    assert cpu.read(host, ALL).epp == Unknown("only some CPUs have energy_performance_preference")
 
 
 def test_idle_states_are_read_where_there_is_no_limit():
@@ -258,7 +266,7 @@ def test_idle_states_are_read_where_there_is_no_limit():
     for number in (0, 1):
         del host.files[cpu.latency_path(number)]
     host.files[f"{cpu.CPU}/cpu1/cpuidle/state2/disable"] = "1"
-    found = cpu.read(host)
+    found = cpu.read(host, ALL)
     assert found.idle_states == (("POLL C1", "1"), ("POLL C1 C6", "0"))
     assert found.state_latency_us == (("POLL", 0), ("C1", 1), ("C6", 190))
 
@@ -300,7 +308,7 @@ def test_the_lowest_never_passes_the_highest(now, low, high, first):
 def test_no_limit_and_no_latency_are_two_things(value, text):
     host = sysfs((0,))
     assert made(host, latency_us=((), ((value, "0"),))) == [("pm_qos_resume_latency_us", text)]
-    assert cpu.read(host).latency_us == ((value, "0"),)
+    assert cpu.read(host, ALL).latency_us == ((value, "0"),)
 
 
 @pytest.mark.parametrize(("on", "text"), [(True, "0"), (False, "1")])
@@ -312,7 +320,7 @@ def test_boost_of_other_drivers():
     host = sysfs((0,))
     del host.files[cpu.NO_TURBO]
     host.files[cpu.BOOST] = "1\n"
-    assert cpu.read(host).boost is True
+    assert cpu.read(host, ALL).boost is True
     assert made(host, boost=(True, False)) == [("boost", "0")]
 
 
