@@ -81,7 +81,7 @@ def _configfs(tree: Tree, hw: Hardware) -> None:
     def make(name: str) -> None:
         place = next((place for place in hw.machine.ports if place.rdma == name), None)
         if place is None:
-            raise fail(errno.EINVAL)
+            raise fail(errno.ENODEV)
         _turn(hw, place, True)
 
     tree.directory(CONFIGFS).make = make
