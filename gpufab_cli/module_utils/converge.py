@@ -127,11 +127,11 @@ class _Pass:
 
     def _held_back(self, step: Step) -> Optional[StepResult]:
         """Why the step is not to be made, if it is not."""
-        if step.blocked:
-            return self._result(step, Status.BLOCKED, step.blocked)
         if step.unknowns:
             reasons = dict.fromkeys(change.current.reason for change in step.unknowns)
             return self._result(step, Status.UNKNOWN, "; ".join(reasons))
+        if step.blocked:
+            return self._result(step, Status.BLOCKED, step.blocked)
         remembered = {Impact.MANAGEMENT_PORT} if step.device in self._remembered else set()
         missing = sorted(impact.value for impact in (step.impact | remembered) - self._order.allow)
         if missing:

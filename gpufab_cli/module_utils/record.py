@@ -101,7 +101,13 @@ def _write(host: Host, feature: str, entries: Mapping[Path, Entry]) -> None:
 
 
 def note_management_ports(host: Host, devices: Devices) -> None:
-    """Remember which NIC functions the node itself depends on, for a restore that runs before that shows."""
+    """Remember which NIC functions the node itself depends on, for a restore that runs before that shows.
+
+    Where it cannot be told what one carries, what was remembered before stands.
+    """
+    netdevs = [netdev for nic in devices.nics for netdev in nic.netdevs]
+    if any(isinstance(netdev.carries, Unknown) for netdev in netdevs):
+        return
     ports = sorted(nic.pci for nic in devices.nics if any(netdev.carries for netdev in nic.netdevs))
     text = json.dumps(ports) + "\n"
     if host.read(MANAGEMENT) != text.rstrip("\n"):

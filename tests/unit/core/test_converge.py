@@ -9,8 +9,11 @@ import pytest
 from gpufab_cli.module_utils import desired, journal, record
 from gpufab_cli.module_utils.change import ABSENT, Change, Finding, Impact, Pending, Plan, Step, Unknown
 from gpufab_cli.module_utils.converge import Order, Status, converge
+from gpufab_cli.module_utils.devices import Devices
 from gpufab_cli.module_utils.host import ForbiddenQueryError, HostError
 from tests.fakes import FakeHost, ok
+
+from .roce_node import nic
 
 FLAP = frozenset({Impact.LINK_FLAP})
 ALL = Order(allow=FLAP)
@@ -243,6 +246,17 @@ def test_a_restore_keeps_no_wish_and_leaves_a_remembered_management_port_alone()
     assert outcome.steps[0].reason == "needs --allow management-port"
     host.files[record.MANAGEMENT] = "[]\n"
     assert statuses(converge(host, Toy(), ToyWant({"p": 2}), replace(ALL, restore=True))) == {"toy p": "made"}
+
+
+def test_ports_are_remembered_only_when_it_is_known_what_they_carry():
+    host = node(p=1)
+    host.files[record.MANAGEMENT] = '["0000:18:00.0"]\n'
+    record.note_management_ports(host, Devices((nic(carries=Unknown("ip is not installed")),)))
+    assert record.management_ports(host) == {"0000:18:00.0"}
+    record.note_management_ports(host, Devices((nic(carries=()),)))
+    assert record.management_ports(host) == frozenset()
+    record.note_management_ports(host, Devices((nic(carries=("ssh",)),)))
+    assert record.management_ports(host) == {"0000:18:00.0"}
 
 
 @pytest.mark.parametrize("kept", [ABSENT, b"{}", Unknown("no")])
