@@ -132,6 +132,17 @@ hcas() {
     done 2>/dev/null
 }
 
+# Of each physical function its address and its number of VFs, then what the kernel tells of their settings.
+functions() {
+    for path in /sys/class/net/*; do
+        [ -e "$path/device/sriov_numvfs" ] || continue
+        device=$(readlink -f "$path/device")
+        read -r count <"$path/device/sriov_numvfs"
+        printf '%s\t%s\t' "${device##*/}" "$count"
+        timeout -k 1 5 ip -o link show dev "${path##*/}"
+    done 2>/dev/null
+}
+
 interfaces() {
     for path in /sys/class/net/*; do
         [ -e "$path/device" ] || continue
@@ -197,6 +208,8 @@ clocks() {
 
 section uid 0
 id -u
+section functions 0
+functions
 section hcas 0
 hcas
 section interfaces 0

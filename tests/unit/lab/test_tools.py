@@ -2,6 +2,7 @@
 
 import pytest
 
+from gpufab_cli.lab.hardware import sriov
 from gpufab_cli.lab.hardware.state import Fault
 from gpufab_cli.lab.hardware.tools import dispatch
 from gpufab_cli.lab.hardware.tools.answer import Request
@@ -91,3 +92,22 @@ def test_a_failing_write_is_told_as_each_tool_tells_it(running):
         assert said.stderr == text
         assert said.rc != 0
     assert running.port(PORT).dscp == {}
+
+
+@pytest.mark.parametrize(("option", "separator"), [((), "\n"), (("-o",), "\\")])
+def test_ip_link_shows_vfs_where_they_belong(running, option, separator):
+    sriov.set_count(running, running.place(PORT), 2)
+    sriov.set_vf(
+        running, running.place(PORT), 1, {"mac": "02:00:00:00:99:01", "vlan": 100, "vlan_qos": 3, "trust": True}
+    )
+    lines = [f"3: {PORT}: <UP> mtu 9000", "    link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff", "    altname x"]
+    running.node.ip = lambda *argv: separator.join(lines) + "\n"
+    said = call(running, "ip", *option, "link", "show", "dev", PORT).stdout
+    assert said.rstrip("\n").split(separator) == [
+        *lines[:2],
+        "    vf 0     link/ether 00:00:00:00:00:00 brd ff:ff:ff:ff:ff:ff, spoof checking off, link-state auto, "
+        "trust off, query_rss off",
+        "    vf 1     link/ether 02:00:00:00:99:01 brd ff:ff:ff:ff:ff:ff, vlan 100, qos 3, spoof checking off, "
+        "link-state auto, trust on, query_rss off",
+        lines[2],
+    ]

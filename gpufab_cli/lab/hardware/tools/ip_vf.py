@@ -80,10 +80,11 @@ def _show(hw: Hardware, request: Request, place: PortPlace) -> Answer:
     try:
         rows = json.loads(said)
     except ValueError:
-        lines = said.splitlines(keepends=True)
-        ours = [f"    vf {index}     {_text(hw, place, vf)}\n" for index, vf in enumerate(vfs)]
+        end = "\\" if {"-o", "-oneline"} & set(request.argv) else "\n"  # what separates the lines of one interface
+        lines = said.rstrip("\n").split(end)
+        ours = [f"    vf {index}     {_text(hw, place, vf)}" for index, vf in enumerate(vfs)]
         at = next((i + 1 for i, line in enumerate(lines) if line.lstrip().startswith("link/")), len(lines))
-        return Answer("".join([*lines[:at], *ours, *lines[at:]]))
+        return Answer(end.join([*lines[:at], *ours, *lines[at:]]) + "\n")
     for row in rows:
         if row.get("ifname") == place.netdev:
             row["vfinfo_list"] = [_row(hw, place, index, vf) for index, vf in enumerate(vfs)]
