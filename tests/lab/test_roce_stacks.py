@@ -51,6 +51,8 @@ class Stacks(Fabric):
     def __init__(self, folder):
         super().__init__(folder, 1)
         self.names = list(MACHINES)
+        self.broken = set()
+        self.applied = False
         self.declare(SPEC)
 
     def declare(self, text):
@@ -75,6 +77,20 @@ class Stacks(Fabric):
     def codes(self, host):
         return {row[2] for row in self.rows("--limit", host)}
 
+    def break_(self, host, fault, argument="", rail="0"):
+        self.broken.add(host)
+        self.lab.break_(host, fault, argument, rail)
+
+    def mend(self):
+        """Ends the faults that a test brought about, and mends what drifted."""
+        for host in self.broken:
+            self.lab.repair(host)
+        if self.broken:
+            self.declare(SPEC)
+            self.cli("render")
+            self.apply("--limit", ",".join(sorted(self.broken)))
+        self.broken = set()
+
     def apply(self, *argv, rc=0):
         return self.cli("apply", "--allow", ALLOW, *argv, rc=rc)
 
@@ -90,14 +106,12 @@ def fabric(tmp_path_factory):
 
 @pytest.fixture
 def sound(fabric):
-    """All in sync; afterwards faults are ended and drift is mended."""
-    fabric.apply()
+    """All in sync, and so again after the test."""
+    if not fabric.applied:
+        fabric.apply()
+        fabric.applied = True
     yield fabric
-    for name in MACHINES:
-        fabric.lab.repair(name)
-    fabric.declare(SPEC)
-    fabric.cli("render")
-    fabric.apply()
+    fabric.mend()
 
 
 def hardware(fabric):
@@ -143,7 +157,7 @@ def test_a_reboot_and_a_reload_of_the_driver_bring_it_back_by_themselves_or_by_a
     sound.lab.reboot(list(MACHINES))
     assert sound.rows() == set()
     for host in MACHINES:
-        sound.lab.break_(host, "driver-reload")
+        sound.break_(host, "driver-reload")
     assert {host for host, *_ in sound.rows()} == set(MACHINES)
     sound.apply()
     assert sound.rows() == set()
@@ -168,8 +182,8 @@ def test_a_bond_has_pfc_on_both_ports_and_tos_on_its_one_device(sound):
 
 
 def test_dcbx_in_the_firmware_is_named_blocks_and_is_taken_over_only_if_the_fabric_says_so(sound):
-    sound.lab.break_("n1", "dcbx-firmware")
-    sound.lab.break_("n1", "cnp-changed")
+    sound.break_("n1", "dcbx-firmware")
+    sound.break_("n1", "cnp-changed")
     assert sound.codes("n1") == {"foreign.dcbx", "roce.cnp"}
     blocked = sound.json("apply", "--allow", ALLOW, "--limit", "n1", rc=1)
     assert steps(blocked, "blocked") == {("n1", port("n1", 0), name) for name in ("cnp_dscp", "cnp_priority")}
@@ -193,13 +207,13 @@ def test_dcbx_in_the_firmware_is_named_blocks_and_is_taken_over_only_if_the_fabr
     ],
 )
 def test_each_fault_is_named(sound, host, fault, rail, codes):
-    sound.lab.break_(host, fault, port=rail)
+    sound.break_(host, fault, rail=rail)
     assert sound.codes(host) == codes
 
 
 @pytest.mark.parametrize("host", ["n1", "n2"])
 def test_a_foreign_writer_is_a_failure_by_name_and_not_a_success(sound, host):
-    sound.lab.break_(host, "foreign-writer")
+    sound.break_(host, "foreign-writer")
     failed = sound.json("apply", "--allow", ALLOW, "--limit", host, rc=1)
     (step,) = [step for step in failed["hosts"][host]["steps"] if step["status"] == "failed"]
     assert "cnp_dscp is 4, not 48" in step["reason"]
@@ -208,12 +222,12 @@ def test_a_foreign_writer_is_a_failure_by_name_and_not_a_success(sound, host):
 
 @pytest.mark.parametrize("release", ["2022", "ofed-5", "ofed-4.2", "no-buffers"])
 def test_older_releases_of_mlnx_qos_are_read_as_the_newest(sound, release):
-    sound.lab.break_("n1", "mlnx-qos-release", release)
+    sound.break_("n1", "mlnx-qos-release", release)
     assert sound.codes("n1") == set()
 
 
 def test_a_release_that_does_not_number_its_classes_leaves_ets_unknown(sound):
-    sound.lab.break_("n1", "mlnx-qos-release", "no-rates")
+    sound.break_("n1", "mlnx-qos-release", "no-rates")
     assert {(kind, code) for _, kind, code, *_ in sound.rows("--limit", "n1")} == {("unknown", "roce.ets")}
 
 
@@ -226,7 +240,7 @@ def test_a_release_that_does_not_number_its_classes_leaves_ets_unknown(sound):
 )
 @pytest.mark.parametrize("fault", ["tool-missing", "garbage-output"])
 def test_without_its_tool_a_setting_is_unknown_and_never_off(sound, host, tool, codes, fault):
-    sound.lab.break_(host, fault, tool)
+    sound.break_(host, fault, tool)
     rows = sound.rows("--limit", host)
     assert {kind for _, kind, *_ in rows} == {"unknown"}
     assert {code for _, _, code, *_ in rows} == codes
