@@ -1,7 +1,8 @@
 """The files that let Slurm jobs have their own clocks: a prolog, an epilog, and a timer for jobs that end otherwise.
 
 Slurm runs every script of its prolog and epilog directories as root on the node, with the job's id, comment and GPUs
-in the environment (slurm.conf(5), prolog_epilog.shtml). A prolog that fails drains the node, so these never do.
+in the environment and without a PATH (slurm.conf(5), prolog_epilog.shtml). A prolog that fails drains the node, so
+these never do.
 """
 
 from typing import Dict, Tuple
@@ -19,7 +20,7 @@ _SCRIPT = """\
 #!/bin/sh
 # Kept by gpufab: changes made here are reverted.
 # {text}
-[ -r {program} ] && /usr/bin/env python3 -I {program} job {verb} | logger -t gpufab
+[ -r {program} ] && /usr/bin/env python3 -I {program} job {verb} | /usr/bin/logger -t gpufab
 exit 0
 """
 _SERVICE = """\
