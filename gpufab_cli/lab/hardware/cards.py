@@ -4,6 +4,7 @@ Names and defaults are those of ConnectX-6 and -7 dumps. A dual-port card has on
 """
 
 from dataclasses import dataclass, field
+from functools import cache
 
 from gpufab_cli.lab.machine import Machine, PortPlace
 
@@ -58,8 +59,12 @@ def _per_port(port: int, ethernet: bool) -> dict[str, Parameter]:
 
 
 def parameters(machine: Machine, ports: int) -> dict[str, Parameter]:
-    """Every parameter of a machine's cards by name."""
-    vfs = machine.nic.total_vfs
+    """Every parameter of a machine's cards by name; `ports` is how many a card has."""
+    return _parameters(machine.nic.total_vfs, machine.ethernet, ports)
+
+
+@cache  # asked for each file of each VF
+def _parameters(vfs: int, ethernet: bool, ports: int) -> dict[str, Parameter]:
     found = {
         "MEMIC_SIZE_LIMIT": Parameter(1, ("_0KB", "_256KB"), 1),
         "ADVANCED_PCI_SETTINGS": _flag(),
@@ -74,7 +79,7 @@ def parameters(machine: Machine, ports: int) -> dict[str, Parameter]:
         "ESWITCH_HAIRPIN_DESCRIPTORS": Parameter(length=8),
     }
     for port in range(1, ports + 1):
-        found |= _per_port(port, machine.ethernet)
+        found |= _per_port(port, ethernet)
     return found
 
 
