@@ -115,11 +115,14 @@ def _lock(snapshot: Snapshot, pci: str, gpu: GpuSeen, name: str, desired: Tuple[
     if isinstance(gpu.load, Unknown):
         return gpu.load
     value = record.value(snapshot.records.get(FEATURE, ABSENT), (pci, name), snapshot.boot_id, load(gpu))
-    if gpu.persistence is False and value is not ABSENT and not isinstance(value, Unknown):
-        return ABSENT
-    if name == "graphics_mhz" and isinstance(value, tuple) and value and isinstance(gpu.graphics_now_mhz, int):
-        return ABSENT if gpu.graphics_now_mhz > max(value) else value
-    return value
+    return ABSENT if desired and isinstance(value, tuple) and value and _shows_lost(gpu, name, value) else value
+
+
+def _shows_lost(gpu: GpuSeen, name: str, value: Tuple[int, ...]) -> bool:
+    """Whether something shows that a lock no longer holds: nothing keeps it, or the clock is above it."""
+    now = gpu.graphics_now_mhz
+    above = name == "graphics_mhz" and isinstance(now, int) and now > max(value)
+    return gpu.persistence is False or above
 
 
 _SUPPORTED = {"memory_mhz": "memory_clocks_mhz", "graphics_mhz": "graphics_clocks_mhz"}

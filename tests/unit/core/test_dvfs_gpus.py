@@ -73,6 +73,11 @@ def test_a_lock_does_not_outlive_persistence_mode():
     assert changes == {(GPU0, "persistence"): (False, True), (GPU0, "graphics_mhz"): (ABSENT, (1200, 1980))}
 
 
+def test_a_lock_that_is_not_wanted_is_taken_off_even_where_it_may_be_lost():
+    free, off = replace(POLICY, graphics_mhz=()), replace(GOOD, persistence=False)
+    assert planned(snapshot({GPU0: off}, RECORDS), want(free))[GPU0, "graphics_mhz"] == ((1200, 1980), ())
+
+
 def test_unlocked_is_a_wish_and_not_managed_is_none():
     free = replace(POLICY, graphics_mhz=())
     assert planned(snapshot(records=RECORDS), want(free)) == {(GPU0, "graphics_mhz"): ((1200, 1980), ())}
