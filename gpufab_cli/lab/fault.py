@@ -21,6 +21,9 @@ class Strike:
         podman.execute(self.node.container, "sh", "-euc", script, "sh", *arguments)
 
 
+TARGETED = ("TOOL", "RELEASE", "GPU")
+"""The arguments that say what a fault is about; the hardware process remembers them as its target."""
+
 Act = Callable[[Strike], None]
 
 

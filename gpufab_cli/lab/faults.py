@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from gpufab_cli.lab import faults_power, faults_roce, podman
 from gpufab_cli.lab.errors import LabError
-from gpufab_cli.lab.fault import FaultKind, Strike, drift, model
+from gpufab_cli.lab.fault import TARGETED, FaultKind, Strike, drift, model
 from gpufab_cli.lab.files import USER
 from gpufab_cli.lab.hardware.tools.mlnx_qos_print import RELEASES
 from gpufab_cli.lab.shell import run
@@ -214,7 +214,7 @@ def _target(kind: FaultKind, strike: Strike) -> str:
         return strike.netdev
     if kind.argument == "GPU":
         return strike.argument or "0"
-    return strike.argument if kind.argument in ("TOOL", "RELEASE") else ""
+    return strike.argument if kind.argument in TARGETED else ""
 
 
 def _count(kind: FaultKind, strike: Strike) -> int:

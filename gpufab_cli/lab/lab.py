@@ -19,7 +19,7 @@ from typing import Any
 
 from gpufab_cli.lab import faults, files, image, machine, podman, railnet
 from gpufab_cli.lab.errors import LabError
-from gpufab_cli.lab.fault import Strike
+from gpufab_cli.lab.fault import TARGETED, Strike
 from gpufab_cli.lab.files import LabFile, NodeRecord
 from gpufab_cli.lab.hardware import NAME_CACHE_S
 from gpufab_cli.lab.node import Node
@@ -228,7 +228,7 @@ class Lab:
         # Nothing can be mended on a node that is off.
         for entry in sorted(held, key=lambda entry: entry["name"] != "node-stopped"):
             kind = faults.find(entry["name"])
-            argument = entry["target"] if kind.argument in ("TOOL", "RELEASE") else str(entry["count"] or "")
+            argument = entry["target"] if kind.argument in TARGETED else str(entry["count"] or "")
             faults.mend(kind, self._strike(node, argument, (kind.on_port and entry["target"]) or "0"))
         time.sleep(NAME_CACHE_S)
 
