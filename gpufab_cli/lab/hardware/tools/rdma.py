@@ -77,11 +77,10 @@ def _fabric(hw: Hardware, index: int) -> Row:
 
 
 def _netdev(hw: Hardware, place: PortPlace) -> Row:
-    """The netdev of an Ethernet port; IPoIB's is not told."""
+    """The netdev of an Ethernet port, of a bond that of its active port; IPoIB's is not told."""
     if not hw.machine.is_ethernet(place):
         return {}
-    name = place.bond or place.netdev
-    return {"netdev": name, "netdev_index": hw.live().index(name)}
+    return {"netdev": place.netdev, "netdev_index": hw.live().index(place.netdev)}
 
 
 def _link_text(row: Row) -> str:
