@@ -1,7 +1,8 @@
 """An audit: hosts are judged as their snapshots come in, and only the verdicts are kept."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Self
 
 from gpufab_cli.audit.collect import Collected, Failure, Wants
 from gpufab_cli.audit.fabric import Facts
@@ -18,6 +19,8 @@ class AuditReport:
 
     hosts: Mapping[str, HostReport]
     fabric: tuple[FabricFinding, ...] = ()
+    facts: Facts = field(default_factory=Facts, compare=False, repr=False)
+    """What the findings about the fabric come from, to be found anew when a part of the hosts is looked at again."""
 
     @property
     def exit_code(self) -> Exit:
@@ -26,6 +29,15 @@ class AuditReport:
         if State.DRIFT in states or any(finding.severity is not Severity.INFO for finding in self.fabric):
             return Exit.DRIFT
         return Exit.UNKNOWN if State.UNKNOWN in states else Exit.IN_SYNC
+
+    def only(self, hosts: Iterable[str]) -> Self:
+        """What was found of some of the hosts; what all of them show together is not in it."""
+        return type(self)({host: self.hosts[host] for host in hosts if host in self.hosts})
+
+    def updated(self, part: Self) -> Self:
+        """The same fabric after a part of its hosts was looked at again."""
+        facts = self.facts.updated(part.hosts, part.facts)
+        return type(self)({**self.hosts, **part.hosts}, facts.findings(), facts)
 
 
 def audit(
@@ -49,4 +61,4 @@ def audit(
         if not isinstance(item.result, Failure):
             facts.note(item.host, item.result, wants[item.host])
         watch(reports[item.host])
-    return AuditReport({host: reports[host] for host in wants if host in reports}, facts.findings())
+    return AuditReport({host: reports[host] for host in wants if host in reports}, facts.findings(), facts)

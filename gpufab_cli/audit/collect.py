@@ -4,14 +4,13 @@ Whatever a host does (is not there, hangs, babbles), it ends as one :class:`Coll
 """
 
 import json
-import queue
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from gpufab_cli.audit import stub
+from gpufab_cli.audit.many import each
 from gpufab_cli.execute.connect import OverdueError, Result, UnreachableError
 from gpufab_cli.execute.target import Target
 from gpufab_cli.module_utils import snapshot
@@ -66,52 +65,44 @@ def collect(
     jobs: Mapping[str, tuple[Target, Wants]], execute: Exec, *, seconds: float, forks: int
 ) -> Iterator[Collected]:
     """Snapshots as they come, at most ``forks`` hosts at a time, each within ``seconds``."""
-    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
-    done: queue.Queue[Collected | BaseException] = queue.Queue(maxsize=forks)  # full: the judge sets the pace
-    for host in jobs:
-        waiting.put(host)
 
-    def work() -> None:
-        while True:
-            try:
-                host = waiting.get_nowait()
-            except queue.Empty:
-                return
-            try:
-                done.put(_collect_one(host, *jobs[host], execute, seconds))
-            except BaseException as error:  # a bug: shown where it can be, rather than a host that never ends
-                done.put(error)
+    def work(host: str) -> Collected:
+        target, wants = jobs[host]
+        asked = ask(target, "collect", {"wants": encode(wants)}, execute, seconds)
+        if isinstance(asked, Failure):
+            return Collected(host, asked)
+        return Collected(host, _read(asked, target), _no_root(asked))
 
-    for _ in range(min(forks, len(jobs))):
-        threading.Thread(target=work, daemon=True).start()
-    for _ in jobs:
-        item = done.get()
-        if isinstance(item, BaseException):
-            raise item
-        yield item
+    return each(jobs, work, forks)
 
 
-def _collect_one(host: str, target: Target, wants: Wants, execute: Exec, seconds: float) -> Collected:
-    wishes = json.dumps({"wants": encode(wants)})
-    root = target.become == "sudo"
+def ask(target: Target, verb: str, question: Any, execute: Exec, seconds: float) -> Result | Failure:
+    """What the node core says on a host when it is run there with a verb and a question as JSON."""
+    command = stub.command(target.python, verb, root=target.become == "sudo")
     try:
-        result = execute(target, stub.command(target.python, root=root), stub.stdin(wishes), seconds)
+        return execute(target, command, stub.stdin(json.dumps(question)), seconds)
     except UnreachableError as error:
-        return Collected(host, Failure(Failed.UNREACHABLE, str(error), error.hint))
+        return Failure(Failed.UNREACHABLE, str(error), error.hint)
     except OverdueError as error:
-        return Collected(host, Failure(Failed.TIMEOUT, str(error), "raise --timeout, or look at the node"))
-    return Collected(host, _read(result, target), _no_root(result))
+        return Failure(Failed.TIMEOUT, str(error), "raise --timeout, or look at the node")
 
 
-def _read(result: Result, target: Target) -> Snapshot | Failure:
+def answer(result: Result, target: Target) -> str | Failure:
+    """The one line that the core printed behind its marker, whatever else the host printed."""
     lines = result.stdout.decode("utf-8", "replace").splitlines()
     if result.cut:
         return Failure(Failed.GARBAGE, f"printed more than {len(result.stdout)} bytes, starting with {_first(lines)}")
     if MARKER not in lines:
         return _no_snapshot(result, lines, target)
-    after = lines[lines.index(MARKER) + 1 :]
+    return next(iter(lines[lines.index(MARKER) + 1 :]), "")
+
+
+def _read(result: Result, target: Target) -> Snapshot | Failure:
+    line = answer(result, target)
+    if isinstance(line, Failure):
+        return line
     try:
-        return snapshot.loads(after[0] if after else "", SEEN_TYPES)
+        return snapshot.loads(line, SEEN_TYPES)
     except SchemaError as error:
         return Failure(Failed.GARBAGE, f"a snapshot that cannot be read: {_short(str(error))}")
 

@@ -3,8 +3,9 @@
 The facts are taken as snapshots come in, so that no snapshot has to be kept.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from gpufab_cli.audit import guids, power
 from gpufab_cli.audit.collect import Wants
@@ -28,6 +29,14 @@ class Facts:
             fact = check.fact(snapshot, wants)
             if fact is not None:
                 self._facts.setdefault(index, {})[host] = fact
+
+    def updated(self, hosts: Iterable[str], newer: Self) -> Self:
+        """These facts, with those of some hosts replaced by newer ones."""
+        gone = set(hosts)
+        kept = {index: {h: fact for h, fact in facts.items() if h not in gone} for index, facts in self._facts.items()}
+        return type(self)(
+            {index: kept.get(index, {}) | newer._facts.get(index, {}) for index in kept.keys() | newer._facts.keys()}
+        )
 
     def findings(self) -> tuple[FabricFinding, ...]:
         """What the checks say about all hosts noted."""

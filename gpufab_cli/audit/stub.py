@@ -7,7 +7,7 @@ wrapped so that they hold no newline, which csh would not take.
 
 from gpufab_cli.module_utils import archive
 
-_LOADER = f"""\
+_LOADER = """\
 import sys
 if sys.version_info < (3, 9):
     sys.exit("gpufab: needs Python 3.9 on the node, this is " + sys.version.split()[0])
@@ -17,8 +17,8 @@ handle = os.memfd_create("gpufab")
 with open(handle, "wb", closefd=False) as memory:
     memory.write(stdin.read(int(stdin.readline())))
 sys.path.insert(0, "/proc/self/fd/%d" % handle)
-from {archive.PACKAGE}.program import main
-sys.exit(main(["collect"]))
+from PACKAGE.program import main
+sys.exit(main([VERB]))
 """
 
 # Root by sudo if sudo gives it without asking, else as who we are: the snapshot's uid then shows it.
@@ -44,9 +44,9 @@ REFUSED = "gpufab: no root: "
 """What a line on stderr starts with that says why there is no root."""
 
 
-def command(python: str, *, root: bool) -> list[str]:
-    """The argv of the collector."""
-    loader = _one_line(_LOADER)
+def command(python: str, verb: str = "collect", *, root: bool) -> list[str]:
+    """The argv of the collector, or of another verb of the core's program that only looks."""
+    loader = _one_line(_LOADER.replace("PACKAGE", archive.PACKAGE).replace("VERB", repr(verb)))
     if not root:
         return [python, "-I", "-c", loader]
     return [python, "-I", "-c", _one_line(f"REFUSED = {REFUSED.encode()!r}\n{_AS_ROOT}"), loader]

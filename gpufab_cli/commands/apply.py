@@ -1,6 +1,8 @@
 """``gpufab apply``: bring the nodes to what is declared."""
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +13,17 @@ from gpufab_cli.commands.output import print_json, progress, results
 from gpufab_cli.errors import GpufabError, did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gpufab_cli.audit.audit import AuditReport
     from gpufab_cli.execute.ansible import Said
-    from gpufab_cli.execute.apply import Audit
+    from gpufab_cli.execute.batches import Portions
     from gpufab_cli.execute.doors import Doors
     from gpufab_cli.execute.fabric import Fabric
+    from gpufab_cli.execute.rollout import Ways
+    from gpufab_cli.execute.service import Service
     from gpufab_cli.module_utils.change import Impact
+    from gpufab_cli.spec.rollout import Rollout
 
 
 def _impacts(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> "frozenset[Impact]":
@@ -39,6 +46,20 @@ def _features(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
     return frozenset(values)
 
 
+def _portion(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    from pydantic import TypeAdapter, ValidationError
+
+    from gpufab_cli.spec.rollout import Portion
+
+    try:
+        portion: str = TypeAdapter(Portion).validate_python(value)
+        return portion
+    except ValidationError:
+        raise GpufabError(f"--batch {value}: no portion", "a number of hosts or a share of them: 8 or 25%") from None
+
+
 @click.command()
 @fabric_option
 @click.option("--check", is_flag=True, help="Change nothing; say what would be changed.")
@@ -59,6 +80,15 @@ def _features(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
     help="Make steps with impact on this host though it is in use; repeatable.",
 )
 @click.option("--full", is_flag=True, help="Run every role on every host, in sync or not.")
+@click.option("--canary", metavar="PATTERN", help="These hosts first, whatever rollout.canary says.")
+@click.option("--batch", callback=_portion, metavar="N|P%", help="Hosts of each later batch. [default: rollout.batch]")
+@click.option(
+    "--soak",
+    type=click.IntRange(0, 86400),
+    metavar="SECONDS",
+    help="How long error counters must stand still after a batch. [default: rollout.soak_s]",
+)
+@click.option("--no-verify", is_flag=True, help="Go on to the next batch without gpufab verify.")
 @collect_options
 @format_option
 @click.pass_context
@@ -73,6 +103,10 @@ def command(
     allow: "frozenset[Impact]",
     busy_ok: tuple[str, ...],
     full: bool,
+    canary: str | None,
+    batch: str | None,
+    soak: int | None,
+    no_verify: bool,
     forks: int,
     timeout: float,
     output: str,
@@ -80,7 +114,9 @@ def command(
     """Bring the nodes to what is declared.
 
     An audit finds what is to be done; Ansible runs only the roles that have work, only on the hosts that need them; an
-    audit looks again; three rounds at most. A step that disturbs those who use a node is made only with --allow for
+    audit looks again; three rounds at most. Of several hosts with work one is the canary, the others follow in batches
+    (rollout: in fabric.yml): each only when the audit of the last is clean for what was applied, verify passes on it
+    and its error counters stand still. A step that disturbs those who use a node is made only with --allow for
     each of its impacts, on an idle node. The inventory on disk is what is applied, reviewed and with the site's own
     variables in it: one that is stale is refused rather than rendered anew behind the operator's back.
 
@@ -88,6 +124,7 @@ def command(
     Examples:
       gpufab apply --check --diff
       gpufab apply --allow traffic,link-flap
+      gpufab apply --allow reboot --canary gpu017 --batch 4
       gpufab apply --limit gpu017 --allow link-flap --allow traffic --busy-ok gpu017
 
     Impacts: traffic, link-flap, vf-loss, gpu-reset, service-restart, driver-reload, firmware-reset, reboot,
@@ -95,10 +132,12 @@ def command(
 
     Exit codes: 0 in sync, 1 drift, pending, refused or failed, 2 usage or spec error, 3 only unknown or unreachable.
     """
-    from gpufab_cli.execute.apply import Request, apply, new_run
+    from gpufab_cli.execute.apply import Request, new_run
     from gpufab_cli.execute.doors import Doors
     from gpufab_cli.execute.fabric import load_fabric
     from gpufab_cli.execute.limit import select
+    from gpufab_cli.execute.rollout import rollout
+    from gpufab_cli.execute.service import Service
 
     declared = load_fabric(fabric, limit)
     _refuse_stale(fabric)
@@ -111,9 +150,12 @@ def command(
         forks=forks,
         connect_seconds=timeout,
     )
+    told = declared.rollout.model_copy(update=_filled(batch=batch, soak_s=soak, verify=False if no_verify else None))
     doors = context.find_object(Doors) or Doors()
-    looking = _auditor(declared, doors, timeout, forks)
-    report = apply(declared, request, audit=looking, runner=doors.runner, listen=_hear, run=new_run(declared))
+    service = Service(fabric.parent, declared.drain, declared.resume, doors.command)
+    portions, ways = _portions(told, canary, tuple(declared.wants)), _ways(declared, doors, told, timeout, forks)
+    with _leaving_none_unmentioned(service, tuple(declared.wants)):
+        report = rollout(declared, request, portions, ways=ways, service=service, run=new_run(declared))
     if output == "json":
         from gpufab_cli.execute.report import data
 
@@ -135,18 +177,57 @@ def _refuse_stale(fabric: Path) -> None:
         )
 
 
-def _auditor(fabric: "Fabric", doors: "Doors", timeout: float, forks: int) -> "Audit":
+def _filled(**values: object) -> dict[str, object]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _portions(told: "Rollout", canary: str | None, hosts: tuple[str, ...]) -> "Portions":
+    from gpufab_cli.execute.batches import Portions
+    from gpufab_cli.execute.limit import select
+
+    return Portions(told.canary, select(canary, hosts) if canary is not None else (), told.batch)
+
+
+@contextmanager
+def _leaving_none_unmentioned(service: "Service", hosts: tuple[str, ...]) -> Iterator[None]:
+    """Name the hosts that are drained when an apply does not come to its end."""
+    from gpufab_cli.audit.fold import fold
+
+    try:
+        yield
+    except BaseException:
+        drained = service.drained(hosts)
+        if drained:
+            progress(f"still drained: {fold(drained)}; the next gpufab apply gives back those that it finds in sync")
+        raise
+
+
+def _ways(fabric: "Fabric", doors: "Doors", told: "Rollout", timeout: float, forks: int) -> "Ways":
     from gpufab_cli.audit.audit import audit
     from gpufab_cli.audit.collect import collect
-    from gpufab_cli.execute.report import told
+    from gpufab_cli.audit.counters import soak
+    from gpufab_cli.execute.report import told as told_of
+    from gpufab_cli.execute.rollout import Ways
 
-    def look() -> "AuditReport":
-        collected = collect(fabric.jobs, doors.execute, seconds=timeout, forks=forks)
-        report = audit(collected, fabric.wants, waivers=fabric.waivers)
-        progress(f"audit: {told(report)}")
+    def look(part: "Fabric") -> "AuditReport":
+        collected = collect(part.jobs, doors.execute, seconds=timeout, forks=forks)
+        report = audit(collected, part.wants, waivers=part.waivers)
+        progress(f"audit: {told_of(report)}")
         return report
 
-    return look
+    def watch(hosts: tuple[str, ...]) -> "Mapping[str, str]":
+        jobs = fabric.only(hosts).jobs
+        return soak(jobs, doors.execute, told.soak_s, seconds=timeout, forks=forks, sleep=doors.sleep)
+
+    return Ways(
+        audit=look,
+        runner=doors.runner,
+        listen=_hear,
+        verify=(lambda hosts: doors.verify(fabric.path, hosts)) if told.verify else None,
+        soak=watch if told.soak_s else None,
+        tell=progress,
+        sleep=doors.sleep,
+    )
 
 
 def _hear(said: "Said") -> None:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gpufab_cli.audit.audit import AuditReport
-from gpufab_cli.audit.judge import HostReport, Work
+from gpufab_cli.audit.judge import HostReport, Kind, Work
 from gpufab_cli.errors import Exit
 from gpufab_cli.execute.ansible import Listener, Play, Said
+from gpufab_cli.execute.batches import Batches
 from gpufab_cli.execute.fabric import Fabric
 from gpufab_cli.intent.compile import FEATURES
 from gpufab_cli.module_utils.change import Impact
@@ -77,14 +78,36 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Stop:
+    """Why an apply did not go on to the next batch.
+
+    Attributes:
+        worse: the hosts that are worse than they were, or prove nothing, and why.
+        not_begun: the hosts of later batches.
+    """
+
+    worse: Mapping[str, str]
+    not_begun: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ApplyReport:
-    """What an apply did, and how the fabric is now; in a dry run, what it would do, and how the fabric is."""
+    """What an apply did, and how the fabric is now; in a dry run, what it would do, and how the fabric is.
+
+    Attributes:
+        batches: the hosts with work as they were divided, those that were not begun included.
+        stop: None: nothing was amiss.
+        left_drained: hosts that are not given back, and why.
+    """
 
     run: Run
     check: bool
     rounds: int
     outcomes: Mapping[str, Outcome]
     audit: AuditReport
+    batches: Batches = ()
+    stop: Stop | None = None
+    left_drained: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> Exit:
@@ -92,12 +115,14 @@ class ApplyReport:
         outcomes = self.outcomes.values()
         failed = any(outcome.problem and not outcome.unreachable for outcome in outcomes)
         left = any(result.status is not Status.UNKNOWN for outcome in outcomes for result in outcome.rest.values())
-        if self.audit.exit_code is Exit.DRIFT or failed or left:
+        if self.audit.exit_code is Exit.DRIFT or failed or left or self.stop or self.left_drained:
             return Exit.DRIFT
         return Exit.UNKNOWN if any(outcome.unreachable for outcome in outcomes) else self.audit.exit_code
 
 
-Audit = Callable[[], AuditReport]
+Audit = Callable[[Fabric], AuditReport]
+Drain = Callable[[Iterable[str]], Mapping[str, str]]
+"""Takes hosts out of service; those of which it could not, and why."""
 Runner = Callable[[Play, Listener], tuple[Said, ...]]
 
 
@@ -108,31 +133,47 @@ def new_run(fabric: Fabric) -> Run:
     return Run(id=f"{stamp}-{secrets.token_hex(3)}", user=user, spec=fabric.digest)
 
 
-def apply(fabric: Fabric, request: Request, *, audit: Audit, runner: Runner, listen: Listener, run: Run) -> ApplyReport:
-    """Bring the fabric to what is declared, as far as the request allows.
+def apply(
+    fabric: Fabric,
+    request: Request,
+    *,
+    audit: Audit,
+    runner: Runner,
+    listen: Listener,
+    run: Run,
+    report: AuditReport | None = None,
+    drain: Drain = lambda _: {},
+) -> ApplyReport:
+    """Bring the fabric to what is declared, as far as the request allows, all hosts with work at once.
 
     Args:
         audit: looks at all hosts of the fabric.
         runner: runs a play: :func:`.ansible.run`, or a test's own.
         listen: hears what each module says as soon as it has said it.
+        report: an audit of just now.
+        drain: is told the hosts that are about to be disturbed; one that cannot be drained is not begun.
     """
     outcomes: dict[str, Outcome] = {}
-    report = audit()
+    report = report or audit(fabric)
     rounds = 0
     while rounds < ROUNDS:
-        hosts = _hosts_with_work(fabric, report, request)
+        hosts = hosts_with_work(fabric, report, request)
         if not hosts or (rounds and not _moves(report, outcomes, request)):
             break
         rounds += 1
         for host in hosts:
             outcomes.setdefault(host, Outcome()).begin_round()
-        said = runner(_play(fabric, report, request, hosts, run), listen)
+        kept_out = {} if request.check else drain(disturbed(hosts, report, request))
+        for host, why in kept_out.items():
+            outcomes[host].problem = why
+        ready = tuple(host for host in hosts if host not in kept_out)
+        said = runner(_play(fabric, report, request, ready, run), listen) if ready else ()
         for item in said:
             outcomes.setdefault(item.host, Outcome()).take(item)
         if request.check:
             break
         if _touched(said):
-            report = audit()
+            report = audit(fabric)
         if not _ended(said, Status.MADE):
             break
     return ApplyReport(run, request.check, rounds, outcomes, report)
@@ -158,11 +199,27 @@ def _needs(report: HostReport | None, feature: str, request: Request) -> bool:
     return report.work.get(feature, Work.NONE) is Work.SOME
 
 
-def _hosts_with_work(fabric: Fabric, report: AuditReport, request: Request) -> tuple[str, ...]:
+def hosts_with_work(fabric: Fabric, report: AuditReport, request: Request) -> tuple[str, ...]:
+    """The hosts on which a role has something to do, or may have."""
     return tuple(
         host
         for host, wants in fabric.wants.items()
         if any(_needs(report.hosts.get(host), feature, request) for feature in _features(request) if feature in wants)
+    )
+
+
+def disturbed(hosts: Iterable[str], report: AuditReport, request: Request) -> tuple[str, ...]:
+    """Those of the hosts on which a step with impact is to be made, as far as is known."""
+    return tuple(host for host in hosts if host in report.hosts and _is_disturbed(report.hosts[host], request))
+
+
+def _is_disturbed(report: HostReport, request: Request) -> bool:
+    return any(
+        row.kind in (Kind.DRIFT, Kind.UNKNOWN)  # what cannot be read now may be known, and changed, a moment later
+        and row.impact
+        and row.impact <= request.allow
+        and row.feature in _features(request)
+        for row in report.rows
     )
 
 

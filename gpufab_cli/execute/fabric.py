@@ -1,18 +1,20 @@
 """A fabric.yml as those commands need it that go to the hosts: what each host is told, and the way to it."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from gpufab_cli.audit.waive import NO_WAIVERS, Waivers
 from gpufab_cli.execute.limit import select
 from gpufab_cli.execute.target import Target
 from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.intent.targets import targets
+from gpufab_cli.spec.hooks import Hook
 from gpufab_cli.spec.load import load
 from gpufab_cli.spec.lock import load_lock, lock_path
+from gpufab_cli.spec.rollout import DEFAULT, Rollout
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,9 @@ class Fabric:
     Attributes:
         digest: of fabric.yml and its lock, for the journals on the nodes.
         limited: whether there are active hosts besides.
+        rollout: in which portions an apply goes over it.
+        drain: takes a host out of service before an apply disturbs it.
+        resume: gives it back.
     """
 
     path: Path
@@ -30,11 +35,24 @@ class Fabric:
     digest: str
     limited: bool
     waivers: Waivers = NO_WAIVERS
+    rollout: Rollout = DEFAULT
+    drain: Hook | None = None
+    resume: Hook | None = None
 
     @property
     def jobs(self) -> dict[str, tuple[Target, Mapping[str, Any]]]:
         """What an audit needs of each host."""
         return {host: (self.targets[host], wants) for host, wants in self.wants.items()}
+
+    def only(self, hosts: Iterable[str]) -> Self:
+        """The same fabric, limited to some of its hosts."""
+        chosen = set(hosts)
+        return replace(
+            self,
+            wants={host: wants for host, wants in self.wants.items() if host in chosen},
+            targets={host: target for host, target in self.targets.items() if host in chosen},
+            limited=self.limited or len(chosen) < len(self.wants),
+        )
 
 
 def load_fabric(path: Path, limit: str | None) -> Fabric:
@@ -54,6 +72,9 @@ def load_fabric(path: Path, limit: str | None) -> Fabric:
         digest=_digest(path),
         limited=len(chosen) < len(wants),
         waivers=Waivers.of(spec.accept),
+        rollout=spec.rollout,
+        drain=spec.drain,
+        resume=spec.resume,
     )
 
 

@@ -11,11 +11,12 @@ from rich.text import Text
 
 from gpufab_cli.audit.audit import AuditReport
 from gpufab_cli.audit.fold import fold
-from gpufab_cli.audit.judge import HostReport, Kind, Row, place
+from gpufab_cli.audit.judge import HostReport, Row
 from gpufab_cli.audit.report import json as audit_json
 from gpufab_cli.audit.report import table as audit_table
 from gpufab_cli.audit.report.table import counted
-from gpufab_cli.execute.apply import ApplyReport, Outcome
+from gpufab_cli.execute.apply import ApplyReport, Outcome, Stop
+from gpufab_cli.execute.worse import step_rows
 from gpufab_cli.module_utils.change import Impact
 from gpufab_cli.module_utils.converge import Status, StepResult
 from gpufab_cli.module_utils.program import RESTORE_ALLOW
@@ -53,9 +54,16 @@ def data(report: ApplyReport) -> dict[str, Any]:
         "check": report.check,
         "run": encode(report.run),
         "rounds": report.rounds,
+        "batches": [list(batch) for batch in report.batches],
+        "stop": _stop_data(report.stop),
+        "left_drained": dict(report.left_drained),
         "hosts": {host: _outcome_data(outcome) for host, outcome in report.outcomes.items()},
         "audit": audit_json.data(report.audit),
     }
+
+
+def _stop_data(stop: Stop | None) -> dict[str, Any] | None:
+    return None if stop is None else {"worse": dict(stop.worse), "not_begun": list(stop.not_begun)}
 
 
 def _outcome_data(outcome: Outcome) -> dict[str, Any]:
@@ -115,6 +123,30 @@ def _lines(outcome: Outcome) -> Iterator[Line]:
 
 
 def _sentences(report: ApplyReport) -> Iterator[str]:
+    yield from _stop_sentences(report.stop)
+    for why, hosts in _alike(report.left_drained).items():
+        yield f"{fold(hosts)} {'stays' if len(hosts) == 1 else 'stay'} drained: {why}"
+    yield from _refused_sentences(report)
+
+
+def _stop_sentences(stop: Stop | None) -> Iterator[str]:
+    if stop is None:
+        return
+    for why, hosts in _alike(stop.worse).items():
+        yield f"Not fit: {fold(hosts)}: {why}"
+    if stop.not_begun:
+        yield f"Stopped. Not begun: {fold(stop.not_begun)}"
+
+
+def _alike(reasons: Mapping[str, str]) -> dict[str, list[str]]:
+    """The hosts of each reason."""
+    groups: dict[str, list[str]] = {}
+    for host, why in reasons.items():
+        groups.setdefault(why, []).append(host)
+    return groups
+
+
+def _refused_sentences(report: ApplyReport) -> Iterator[str]:
     refused = [r for outcome in report.outcomes.values() for r in outcome.steps if r.status is Status.REFUSED]
     if not refused:
         return
@@ -144,12 +176,8 @@ def _changed_rows(report: ApplyReport) -> Mapping[str, HostReport]:
 
 def _rows(results: Iterable[StepResult]) -> Iterator[Row]:
     for result in results:
-        if result.status not in _CHANGED:
-            continue
-        rails = {result.step.device: result.step.name.partition(" ")[2]} if result.step.device else {}
-        for change in result.step.changes:
-            where = place(change.path, rails)
-            yield Row(Kind.DRIFT, change.code, result.feature, where, change.current, change.desired)
+        if result.status in _CHANGED:
+            yield from step_rows(result)
 
 
 def told(audit: AuditReport) -> str:

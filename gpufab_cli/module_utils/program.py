@@ -1,7 +1,8 @@
-"""The program in the zip: ``collect`` for the audit, ``restore`` at boot.
+"""The program in the zip: ``collect`` for the audit, ``counters`` during an apply, ``restore`` at boot.
 
 ``collect`` reads wishes as JSON on stdin and prints one snapshot behind a marker line, so that a talkative login shell
-does no harm. ``restore`` brings back the wishes kept on the node; it is what the systemd units start.
+does no harm; ``counters`` likewise the error counters of ports. ``restore`` brings back the wishes kept on the node; it
+is what the systemd units start.
 """
 
 import json
@@ -10,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, TextIO
 
-from . import ansible_module, desired, planning, snapshot  # noqa: F401 one archive holds the whole core
+from . import ansible_module, counters, desired, planning, snapshot  # noqa: F401 one archive holds the whole core
 from .change import Impact
 from .converge import Order, Outcome, Status, converge
 from .dvfs import job
@@ -115,13 +116,15 @@ def _job(verb: str) -> int:
 
 
 def main(argv: List[str]) -> int:
-    """Run ``collect``, ``restore early|late|device PCI`` or ``job begin|end|sweep``."""
+    """Run ``collect``, ``counters``, ``restore early|late|device PCI`` or ``job begin|end|sweep``."""
     if argv == ["collect"]:
         return collect(Reader(), sys.stdin, sys.stdout)
+    if argv == ["counters"]:
+        return OK if counters.answer(Reader(), sys.stdin, sys.stdout, MARKER) else USAGE
     if argv[:1] == ["job"] and " ".join(argv[1:]) in _JOBS:
         return _job(argv[1])
     phase = _phase(argv[1:]) if argv[:1] == ["restore"] else None
     if phase is None:
-        _say("usage: collect | restore early | restore late | restore device PCI-ADDRESS | job begin|end|sweep")
+        _say("usage: collect | counters | restore early|late | restore device PCI-ADDRESS | job begin|end|sweep")
         return USAGE
     return restore(Host(), phase)

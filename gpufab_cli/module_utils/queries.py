@@ -19,6 +19,7 @@ ALLOWED: Tuple[Tuple[str, ...], ...] = (
     ("dcb", "-j", "(pfc|ets|app|buffer|dcbx)", "show", "dev", NETDEV),
     ("mlnx_qos", "-a", "-i", NETDEV),
     ("ethtool", "-a", NETDEV),
+    ("ethtool", "-S", NETDEV),
     ("devlink", "-j", "dev", "info"),
     ("devlink", "-j", "dev", "eswitch", "show", f"pci/{PCI}"),
     ("dmesg", "--notime"),

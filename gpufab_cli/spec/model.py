@@ -19,6 +19,7 @@ from gpufab_cli.spec.dvfs import Cpu, Gpus, Jobs
 from gpufab_cli.spec.faults import raise_any
 from gpufab_cli.spec.hooks import Hook, hook_faults
 from gpufab_cli.spec.override import overridden
+from gpufab_cli.spec.rollout import Rollout
 from gpufab_cli.spec.sriov import FirmwareList, Kernel, SriovList
 from gpufab_cli.spec.tuning import Buffers, Cable, Dcqcn
 from gpufab_cli.spec.types import AbsolutePath, AddressRange, FilePath, HostRange, LoginName, Name, PciPattern
@@ -249,10 +250,12 @@ class FabricSpec(Model):
     """How every host is reached, by Ansible and by the audit alike."""
     accept: tuple[Waiver, ...] = ()
     """Deviations that are lived with for a time; they stay visible in the audit."""
+    rollout: Rollout = Rollout()
+    """In which portions gpufab apply goes over the fabric."""
     drain: Hook | None = None
-    """The site's command that takes a host out of service. Checked, not yet run by gpufab apply."""
+    """The site's command that takes a host out of service, before an apply disturbs it."""
     resume: Hook | None = None
-    """The site's command that gives a host back. Checked, not yet run by gpufab apply."""
+    """The site's command that gives a host back; one that an apply left worse is not given back."""
 
     @cached_property
     def hosts(self) -> tuple[Host, ...]:

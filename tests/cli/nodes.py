@@ -1,5 +1,7 @@
 """Commands against nodes in memory: what is printed, and where."""
 
+import json
+
 from gpufab_cli import cli
 from gpufab_cli.audit.stub import REFUSED
 from gpufab_cli.execute.connect import OverdueError, Result, UnreachableError
@@ -19,8 +21,16 @@ class Nodes:
         self.asked = []
         self.plays = []
         self.rounds = []
+        self.verified = []
+        self.unproven = {}
+        self.commands = []
+        self.counters = {host: [] for host in HOSTS}  # what a host answers, one look after the other
+        self.slept = []
 
     def execute(self, target, argv, stdin, seconds):
+        if b'"ports"' in stdin[-200:]:
+            found = self.counters[target.host].pop(0)
+            return Result(0, f"{MARKER}\n{json.dumps(found)}\n".encode(), b"")
         self.asked.append(target.host)
         answer = self.answers[target.host]
         if isinstance(answer, Exception):
@@ -37,8 +47,17 @@ class Nodes:
             listen(item)
         return said
 
+    def verify(self, fabric, hosts):
+        self.verified.append(tuple(hosts))
+        return {host: why for host, why in self.unproven.items() if host in hosts}
+
+    def command(self, argv, seconds):
+        self.commands.append(tuple(argv))
+        return ""
+
     def run(self, *arguments):
-        return cli.run(list(arguments), Doors(self.execute, self.runner))
+        doors = Doors(self.execute, self.runner, self.verify, self.command, self.slept.append)
+        return cli.run(list(arguments), doors)
 
 
 def unreachable():

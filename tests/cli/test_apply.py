@@ -16,9 +16,14 @@ PCI = {0: "0000:18:00.0", 1: "0000:28:00.0"}
 FLAP = frozenset({Impact.LINK_FLAP, Impact.TRAFFIC})
 
 
+ALL_AT_ONCE = "rollout: {canary: 0, batch: 100%, soak_s: 0, verify: false}\n"
+
+
 @pytest.fixture
 def site(site, nodes):
-    """The site with its inventory rendered."""
+    """The site with its inventory rendered; all hosts are one batch."""
+    with (site / "fabric.yml").open("a") as file:
+        file.write(ALL_AT_ONCE)
     assert nodes.run("render") == 0
     return site
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,18 +12,21 @@ from gpufab_cli.lab.lab import Lab
 REPOSITORY = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 ALLOW = "traffic,link-flap"
+ALL_AT_ONCE = "{canary: 0, batch: 100%, soak_s: 0, verify: false}"
+"""Most tests are about something else than batches."""
 
 
 class Fabric:
     """N lab nodes, gpu01 …, with fabric.yml, lock and inventory."""
 
-    def __init__(self, folder: Path, count: int) -> None:
+    def __init__(self, folder: Path, count: int, rollout: str = ALL_AT_ONCE) -> None:
         self.folder = folder
         self.names = [f"gpu{number:02d}" for number in range(1, count + 1)]
         self.lab = Lab(folder / ".lab")
         self.env: dict[str, str] = {}
         text = (REPOSITORY / "inventory/lab/fabric.yml").read_text()
         text = text.replace("gpu[01-02]", f"gpu[01-{count:02d}]").replace("../../.lab/", ".lab/")
+        text = re.sub(r"^rollout: \{.*?\}", f"rollout: {rollout}", text, flags=re.MULTILINE)
         (folder / "fabric.yml").write_text(text)
 
     def up(self) -> "Fabric":

@@ -32,9 +32,11 @@ class Nodes:
         for host, changes in hosts.items():
             self.found[host] = changes if isinstance(changes, Failure) else in_sync(host, **changes)
 
-    def audit(self):
+    def audit(self, fabric):
         self.audits += 1
-        return audit((Collected(host, found) for host, found in self.found.items()), self.fabric.wants)
+        return audit(
+            (Collected(host, found) for host, found in self.found.items() if host in fabric.wants), fabric.wants
+        )
 
     def runner(self, play, listen):
         self.plays.append(play)

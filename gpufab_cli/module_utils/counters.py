@@ -1,0 +1,67 @@
+"""Error counters of NIC ports: what an apply watches for a while before it goes on to the next hosts.
+
+They only ever count up, from the load of the driver on; one that rises while nothing is being changed tells of lost,
+damaged or reordered packets, or of a link that comes and goes.
+"""
+
+import json
+import re
+import sys
+from typing import Any, Dict, List, Sequence, TextIO, Tuple
+
+from .devices import INFINIBAND, NET, PCI_DEVICES
+from .host import Output, Reader
+from .schema import PciAddress, decode
+
+FILES = ("hw_counters/out_of_sequence", "hw_counters/packet_seq_err", "counters/symbol_error", "counters/link_downed")
+"""Of an RDMA device's port 1 (Linux, Documentation/ABI/stable/sysfs-class-infiniband)."""
+
+NETDEV_FILES = ("carrier_down_count",)
+"""Of any network interface (Documentation/ABI/testing/sysfs-class-net)."""
+
+STATISTICS = ("rx_discards_phy", "tx_discards_phy", "link_down_events_phy")
+"""Of ``ethtool -S`` (Linux, networking/device_drivers/ethernet/mellanox/mlx5/counters.rst): packets dropped by the port
+for lack of buffers on their way in, or on their way out; times that the link went down."""
+
+_STATISTIC = re.compile(r"^\s*([a-z0-9_]+): (\d+)$", re.MULTILINE)
+
+
+def read(host: Reader, pci: str) -> Dict[str, int]:
+    """Those of the counters that the port at a PCI address has and that can be read."""
+    found: Dict[str, int] = {}
+    for device in _names(host, f"{PCI_DEVICES}/{pci}/infiniband"):
+        found.update(_files(host, f"{INFINIBAND}/{device}/ports/1", FILES))
+    for netdev in _names(host, f"{PCI_DEVICES}/{pci}/net"):
+        found.update(_files(host, f"{NET}/{netdev}", NETDEV_FILES))
+        found.update(_statistics(host, netdev))
+    return found
+
+
+def _files(host: Reader, folder: str, names: Sequence[str]) -> Dict[str, int]:
+    texts = {name.rpartition("/")[2]: host.read(f"{folder}/{name}") for name in names}
+    return {name: int(text) for name, text in texts.items() if isinstance(text, str) and text.isdigit()}
+
+
+def _statistics(host: Reader, netdev: str) -> Dict[str, int]:
+    printed = host.query("ethtool", "-S", netdev)
+    if not isinstance(printed, Output) or printed.rc != 0:
+        return {}
+    values = dict(_STATISTIC.findall(printed.stdout))
+    return {name: int(values[name]) for name in STATISTICS if name in values}
+
+
+def answer(host: Reader, stdin: TextIO, stdout: TextIO, marker: str) -> bool:
+    """Print the counters of the ports named on stdin, by PCI address; False when it names none."""
+    try:
+        ports: List[str] = [decode(PciAddress, pci, "ports") for pci in json.load(stdin)["ports"]]
+    except (ValueError, KeyError, TypeError) as error:
+        print(f"gpufab: ports on stdin: {error}", file=sys.stderr)  # noqa: T201
+        return False
+    found: Dict[str, Any] = {pci: read(host, pci) for pci in ports}
+    stdout.write(f"{marker}\n{json.dumps(found)}\n")
+    return True
+
+
+def _names(host: Reader, path: str) -> Tuple[str, ...]:
+    names = host.names(path)
+    return names if isinstance(names, tuple) else ()
