@@ -27,6 +27,13 @@ def test_absent_empty_and_unreadable_are_three_things(host, tmp_path):
     assert host.names("/dir") == ()
 
 
+def test_an_inode_is_that_of_a_link_itself(host, tmp_path):
+    (tmp_path / "target").write_text("")
+    (tmp_path / "link").symlink_to("target")
+    assert host.inode("/link") == (tmp_path / "link").lstat().st_ino != host.inode("/target")
+    assert host.inode("/missing") is ABSENT
+
+
 def test_set_writes_into_what_exists_and_never_makes_a_file(host, tmp_path):
     (tmp_path / "value").write_text("0\n")
     host.set("/value", "1")
@@ -116,6 +123,9 @@ def test_commands_are_killed_with_their_children_and_never_asked_twice(tmp_path,
         ("ethtool", "-A", "ens1", "rx", "off"),
         ("ip", "link", "set", "ens1", "down"),
         ("nvidia-smi", "-pm", "1"),
+        ("nvidia-smi", "-i", "0000:1b:00.0", "-pl", "500"),
+        ("nvidia-smi", "--query-gpu=name", "--format=csv,noheader,nounits", "-lgc", "1"),
+        ("nvidia-smi", "--query-gpu=name --filename=/etc/x", "--format=csv,noheader,nounits"),
         ("systemctl", "restart", "sshd"),
         (),
     ],
