@@ -22,6 +22,7 @@ from gpufab_cli.module_utils.queries import allowed
 from tests.fakes import FakeHost
 from tests.unit.lab.conftest import FakeNode
 
+LOOPBACK = '[{"ifname":"lo","addr_info":[]}]\n'  # the rails have no addresses
 SHOWN = '[{"ifname":"%s","link_type":"ether"}]\n'
 
 
@@ -127,7 +128,7 @@ class LabHost(FakeHost):
             return super()._answer(argv)
         said = dispatch.answer(self.hardware, Request(argv[0], tuple(argv[1:]), 0, 1))
         if said.program:
-            return Output(0, "[]" if "-j" in argv else "", "")
+            return Output(0, LOOPBACK if "addr" in argv else "[]" if "-j" in argv else "", "")
         return Output(said.rc, said.stdout, said.stderr)
 
     def query(self, *argv):

@@ -13,6 +13,7 @@ from .host import Reader
 from .processes import Connection, connections, open_files, processes
 
 NET = "/sys/class/net"
+NVME = "/sys/class/nvme"
 NETWORK_FILESYSTEMS = ("nfs", "nfs4", "ceph", "cifs", "lustre")
 STORAGE_PORTS = (3260, 4420)
 """Well-known ports of an iSCSI and of an NVMe-oF target (IANA)."""
@@ -59,6 +60,8 @@ def addresses(host: Reader) -> Union[Dict[str, Tuple[str, ...]], Unknown]:
     rows = _json(host, "ip", "-j", "addr", "show")
     if isinstance(rows, Unknown):
         return rows
+    if not rows:  # there is always lo: without it no port would seem to carry anything
+        return Unknown("ip -j addr show: printed no interface at all")
     return {str(row.get("ifname")): tuple(_texts(row.get("addr_info", ()))) for row in rows}
 
 
@@ -91,8 +94,40 @@ def _ssh(host: Reader, addresses: Mapping[str, str], uses: Uses) -> Union[Unknow
             return files
         sockets |= {file[len("socket:[") : -1] for file in files if file.startswith("socket:[")}
     for connection in connections(host):
-        if connection.inode in sockets:
-            _note(uses, addresses.get(_canonical(connection.local)), "ssh")
+        problem = _connected(host, connection, addresses, "ssh", uses) if connection.inode in sockets else None
+        if problem is not None:
+            return problem
+    return None
+
+
+def _connected(
+    host: Reader, connection: Connection, addresses: Mapping[str, str], what: str, uses: Uses
+) -> Union[Unknown, None]:
+    """Note the netdev of a connection's own address, or the one on its way where that address is on none that sends.
+
+    Hosts that speak BGP to their switches have their address on ``lo`` or a dummy and a route over every rail.
+    """
+    netdev, remote = addresses.get(_canonical(connection.local)), _canonical(connection.remote)
+    _note(uses, netdev, what)
+    if remote in addresses or not (netdev is None or _sends_nothing(host, netdev)):
+        return None
+    return _routed(host, remote, what, uses)
+
+
+def _sends_nothing(host: Reader, netdev: str) -> bool:
+    """Whether a netdev is ``lo``, a dummy or the like: no device of its own, and none below it."""
+    place, names = host.link(f"{NET}/{netdev}"), host.names(f"{NET}/{netdev}")
+    virtual = netdev == "lo" or (isinstance(place, str) and "/virtual/" in place)
+    return virtual and not any(name.startswith("lower_") for name in (names if isinstance(names, tuple) else ()))
+
+
+def _routed(host: Reader, remote: str, what: str, uses: Uses) -> Union[Unknown, None]:
+    """Note the netdev that leads to an address."""
+    rows = _json(host, "ip", "-j", "route", "get", remote)
+    if isinstance(rows, Unknown):
+        return rows
+    for row in rows:
+        _note(uses, row.get("dev"), what)
     return None
 
 
@@ -110,19 +145,15 @@ def _default_route(host: Reader, _: Mapping[str, str], uses: Uses) -> Union[Unkn
 
 def _storage(host: Reader, addresses: Mapping[str, str], uses: Uses) -> Union[Unknown, None]:
     for connection in connections(host):
-        if connection.remote_port in STORAGE_PORTS and _is_remote(connection, addresses):
-            _note(uses, addresses.get(_canonical(connection.local)), "storage")
-    for server, what in _mounted_servers(host):
-        rows = _json(host, "ip", "-j", "route", "get", server)
-        if isinstance(rows, Unknown):
-            return rows
-        for row in rows:
-            _note(uses, row.get("dev"), what)
+        if connection.remote_port in STORAGE_PORTS and _canonical(connection.remote) not in addresses:
+            problem = _connected(host, connection, addresses, "storage", uses)
+            if problem is not None:
+                return problem
+    for server, what in (*_mounted_servers(host), *_nvme_servers(host)):
+        problem = _routed(host, server, what, uses)
+        if problem is not None:
+            return problem
     return None
-
-
-def _is_remote(connection: Connection, addresses: Mapping[str, str]) -> bool:
-    return _canonical(connection.remote) not in addresses
 
 
 def _mounted_servers(host: Reader) -> Iterator[Tuple[str, str]]:
@@ -132,23 +163,52 @@ def _mounted_servers(host: Reader) -> Iterator[Tuple[str, str]]:
         source, target, kind, options = [*line.split(), "", "", "", ""][:4]
         if kind not in NETWORK_FILESYSTEMS:
             continue
-        named = re.search(r"(?:^|,)addr=([0-9a-fA-F.:]+)", options)
-        listed = re.match(r"(?://)?\[?([0-9a-fA-F.:]+?)\]?(?:@|:/|,|/)", source)
+        named = re.search(r"(?:^|,)(?:mon_)?addr=([^,/]+)", options)
+        listed = re.match(r"(?://)?(\[[^\]]*\]|[^@,/]*)", source)
         match = named or listed
-        if match and _canonical(match.group(1)) != "":
-            yield match.group(1), "root" if target == "/" else "storage"
+        server = _address(match.group(1)) if match else ""
+        if server:
+            yield server, "root" if target == "/" else "storage"
+
+
+def _address(text: str) -> str:
+    """The IP address in ``10.0.0.1``, ``10.0.0.1:6789`` (Ceph), ``10.0.0.1:`` or ``[fd00::1]:6789``; "" in a name."""
+    bare = text[1:].partition("]")[0] if text.startswith("[") else text.partition("%")[0]
+    for candidate in (bare, bare.rstrip(":"), bare.rstrip(":").rpartition(":")[0]):
+        try:
+            return str(ipaddress.ip_address(candidate))
+        except ValueError:
+            continue
+    return ""
+
+
+def _nvme_servers(host: Reader) -> Iterator[Tuple[str, str]]:
+    """The targets of NVMe over fabrics. Those over RDMA have no TCP connection that would show them.
+
+    ``address`` of a controller reads ``traddr=10.0.0.1,trsvcid=4420,…`` (drivers/nvme/host/fabrics.c).
+    """
+    names = host.names(NVME)
+    for name in names if isinstance(names, tuple) else ():
+        match = re.search(r"(?:^|,)traddr=([^,]+)", str(host.read(f"{NVME}/{name}/address")))
+        server = _address(match.group(1)) if match else ""
+        if server:
+            yield server, "storage"
 
 
 def _spread_to_lower(host: Reader, uses: Uses) -> None:
-    """What a VLAN, bond or bridge carries, the devices below it carry."""
+    """What a VLAN, bond or bridge carries, the devices below it carry; what a VF carries, its port does."""
     queue = list(uses)
     while queue:
         upper = queue.pop()
-        names = host.names(f"{NET}/{upper}")
-        for entry in names if isinstance(names, tuple) else ():
-            if not entry.startswith("lower_"):
-                continue
-            lower = entry[len("lower_") :]
+        for lower in _lower(host, upper):
             if not uses[upper] <= uses.setdefault(lower, set()):
                 uses[lower] |= uses[upper]
                 queue.append(lower)
+
+
+def _lower(host: Reader, netdev: str) -> Iterator[str]:
+    names, physical = host.names(f"{NET}/{netdev}"), host.names(f"{NET}/{netdev}/device/physfn/net")
+    for name in names if isinstance(names, tuple) else ():
+        if name.startswith("lower_"):
+            yield name[len("lower_") :]
+    yield from physical if isinstance(physical, tuple) else ()

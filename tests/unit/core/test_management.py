@@ -96,3 +96,56 @@ def test_addresses_are_read_in_host_byte_order():
         *("10.10.0.1", 22),
         *("10.10.0.9", 40000),
     )
+
+
+def routed(host, remote="10.7.0.9", dev="bond0.7"):
+    host.answers["ip", "-j", "route", "get", remote] = ok([{"dst": remote, "dev": dev}])
+    return found(host)
+
+
+BELOW_BOND = ("bond0.7", "bond0", "ens1", "ens2")
+
+
+def test_no_interface_at_all_is_not_an_idle_node():
+    for printed in ("", []):
+        assert isinstance(found(node(tcp=SSH, addresses=printed)), Unknown)
+
+
+@pytest.mark.parametrize(
+    ("source", "options"),
+    [
+        ("10.7.0.9:6789:/", "ceph rw"),
+        ("10.7.0.9:6789,10.7.0.10:6789:/", "ceph rw"),
+        ("a@f00-1.fs=/", "ceph rw,mon_addr=10.7.0.9:3300/10.7.0.10:3300"),
+        ("10.7.0.9@o2ib:/fs", "lustre rw"),
+        ("//10.7.0.9/share", "cifs rw"),
+    ],
+)
+def test_the_server_of_a_mount_whatever_is_written_around_its_address(source, options):
+    assert routed(node(mounts=f"{source} /data {options} 0 0\n")) == dict.fromkeys(BELOW_BOND, ("storage",))
+
+
+def test_a_mount_whose_server_is_no_address_asks_nothing_forbidden():
+    assert found(node(mounts="a@b:/ /data ceph rw 0 0\n")) == {}
+
+
+def test_nvme_over_rdma_has_no_connection_and_is_storage():
+    host = node()
+    host.files["/sys/class/nvme/nvme0/address"] = "0000:01:00.0\n"
+    host.files["/sys/class/nvme/nvme1/address"] = "traddr=10.7.0.9,trsvcid=4420,src_addr=10.7.0.1\n"
+    assert routed(host) == dict.fromkeys(BELOW_BOND, ("storage",))
+
+
+def test_what_a_vf_carries_its_port_carries():
+    host = node(default=[{"dst": "default", "dev": "vf0"}])
+    host.files["/sys/class/net/vf0/device/physfn/net/rail0/mtu"] = "9000\n"
+    assert found(host) == {"vf0": ("default-route",), "rail0": ("default-route",)}
+
+
+@pytest.mark.parametrize("own", ["lo", "dummy0"])
+def test_ssh_to_an_address_that_no_port_has_comes_over_the_port_on_the_way(own):
+    host = node(tcp=SSH, addresses=[{"ifname": own, "addr_info": [{"local": "10.10.0.1"}]}])
+    host.links["/sys/class/net/dummy0"] = "../../devices/virtual/net/dummy0"
+    assert routed(host, "10.10.0.9", "rail0")["rail0"] == ("ssh",)
+    host.answers["ip", "-j", "route", "get", "10.10.0.9"] = failed("Network is unreachable")
+    assert isinstance(found(host), Unknown)
