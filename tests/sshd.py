@@ -17,6 +17,8 @@ class _Door(paramiko.ServerInterface):
 
     def check_auth_publickey(self, username, key):
         good = username == "ops" and key.get_base64() == self._server.user_key
+        if good:
+            self._server.logging_in -= 1
         return paramiko.AUTH_SUCCESSFUL if good else paramiko.AUTH_FAILED
 
     def get_allowed_auths(self, username):
@@ -36,6 +38,11 @@ class Sshd:
     def __init__(self, host_key, user_key):
         self.host_key, self.user_key = host_key, user_key
         self.connections = 0
+        self.logging_in = 0  # connections of :meth:`crowded` that are not logged in yet
+        self.most_logging_in = 0
+        self.max_startups = 0
+        self.dropped = 0
+        self.drop_first = 0
         self.behaviour = self.serve
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
@@ -63,6 +70,25 @@ class Sshd:
         transport.start_server(server=_Door(self))
         self._open.append(transport.accept(30))  # a channel that nobody holds is closed
 
+    def crowded(self, connection):
+        """Drops connections beyond MaxStartups, as sshd does."""
+        self.logging_in += 1
+        self.most_logging_in = max(self.most_logging_in, self.logging_in)
+        if self.logging_in > self.max_startups:
+            self.logging_in -= 1
+            self.dropped += 1
+            connection.close()
+        else:
+            self.serve(connection)
+
+    def moody(self, connection):
+        """Drops the first few."""
+        if self.connections <= self.drop_first:
+            self.dropped += 1
+            connection.close()
+        else:
+            self.serve(connection)
+
     def silent(self, connection):
         """Takes the connection and says nothing, as a node whose sshd hangs."""
 
@@ -85,7 +111,7 @@ class Sshd:
         self._pump(process.stdout, channel.sendall)
         errors.join()
         with contextlib.suppress(*_GONE):
-            channel.send_exit_status(process.wait())
+            channel.send_exit_status(max(0, process.wait()))
             channel.close()
 
     @staticmethod

@@ -112,7 +112,9 @@ def _no_snapshot(result: Result, stdout: list[str], target: Target) -> Failure:
     stderr = [line for line in _lines(result.stderr) if not line.startswith(stub.REFUSED)]
     if result.rc == 0 or not stderr:
         return Failure(
-            Failed.GARBAGE, f"printed {_first(stdout or stderr)}", "does a shell's start-up file end the session?"
+            Failed.GARBAGE,
+            f"printed {_first([*filter(str.strip, stdout), *stderr])}",
+            "does a shell's start-up file end the session?",
         )
     hint = f"is {target.python} there? it is connection.python in fabric.yml" if result.rc in (126, 127) else ""
     return Failure(Failed.FAILED, f"exit {result.rc}: {_short(stderr[-1])}", hint)

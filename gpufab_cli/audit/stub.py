@@ -7,11 +7,13 @@ wrapped so that they hold no newline, which csh would not take.
 
 from gpufab_cli.module_utils import archive
 
+# The empty line tells at once that the connection stands, and that the jump host on its way is free for others.
 _LOADER = """\
 import sys
 if sys.version_info < (3, 9):
     sys.exit("gpufab: needs Python 3.9 on the node, this is " + sys.version.split()[0])
 import os
+print(flush=True)
 stdin = sys.stdin.buffer
 handle = os.memfd_create("gpufab")
 with open(handle, "wb", closefd=False) as memory:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gpufab_cli.audit.audit import AuditReport
-    from gpufab_cli.execute.ansible import Said
+    from gpufab_cli.execute.ansible import Listener, Play, Said
     from gpufab_cli.execute.batches import Portions
     from gpufab_cli.execute.doors import Doors
     from gpufab_cli.execute.fabric import Fabric
@@ -206,6 +207,7 @@ def _ways(fabric: "Fabric", doors: "Doors", told: "Rollout", timeout: float, for
     from gpufab_cli.audit.audit import audit
     from gpufab_cli.audit.collect import collect
     from gpufab_cli.audit.counters import soak
+    from gpufab_cli.execute.handshakes import forks_through
     from gpufab_cli.execute.report import told as told_of
     from gpufab_cli.execute.rollout import Ways
 
@@ -219,9 +221,13 @@ def _ways(fabric: "Fabric", doors: "Doors", told: "Rollout", timeout: float, for
         jobs = fabric.only(hosts).jobs
         return soak(jobs, doors.execute, told.soak_s, seconds=timeout, forks=forks, sleep=doors.sleep)
 
+    def play(told: "Play", listen: "Listener") -> "tuple[Said, ...]":
+        fewer = forks_through((fabric.targets[host] for host in told.hosts), told.forks)
+        return doors.runner(replace(told, forks=fewer), listen)
+
     return Ways(
         audit=look,
-        runner=doors.runner,
+        runner=play,
         listen=_hear,
         verify=(lambda hosts: doors.verify(fabric.path, hosts)) if told.verify else None,
         soak=watch if told.soak_s else None,

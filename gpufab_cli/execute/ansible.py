@@ -4,19 +4,20 @@ Everything lies in a private directory that is gone afterwards. No secret is in 
 Ansible's and OpenSSH's own affair.
 """
 
+import contextlib
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpufab_cli.errors import GpufabError
+from gpufab_cli.errors import Exit, GpufabError
 from gpufab_cli.module_utils.change import Step
 from gpufab_cli.module_utils.converge import Status, StepResult
 from gpufab_cli.module_utils.features import FEATURES
@@ -30,6 +31,11 @@ SSH_ARGS = (
     # Nobody is there to answer a prompt, and a node that dies in the middle is noticed within a minute.
     " -o BatchMode=yes -o ServerAliveInterval=15 -o ServerAliveCountMax=4"
 )
+
+
+MASTERS = "cp"
+"""The folder of their sockets; a short name, for the path of a socket may have no more than 107 bytes (unix(7))."""
+HANG_UP_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,7 @@ class Said:
     unreachable: bool = False
 
 
+KILLED = "gpufab apply goes on from how the nodes are now"
 _FAILED = ("runner_on_failed", "runner_on_unreachable")
 _BY_HAND = f"ansible-playbook -i {{}} {PLAYBOOK} --check shows all of what Ansible says"
 _PREFIXES = ("Task failed: ", "Module failed: ")  # what ansible-core puts before a module's own words
@@ -86,10 +93,21 @@ def run(play: Play, listen: Listener) -> tuple[Said, ...]:
         KeyboardInterrupt: it was interrupted.
     """
     with tempfile.TemporaryDirectory(prefix="gpufab-") as folder:
-        return _Run(Path(folder), listen).run(play)
+        try:
+            return _Run(Path(folder), listen).run(play)
+        finally:
+            _hang_up(Path(folder) / MASTERS)
 
 
-@contextmanager
+def _hang_up(masters: Path) -> None:
+    """End the SSH connections that were kept for the next task: nobody will find them again."""
+    for socket in masters.iterdir() if masters.is_dir() else ():
+        argv = ["ssh", "-F", "none", "-o", f"ControlPath={socket}", "-O", "exit", "node"]
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=HANG_UP_SECONDS, check=False)
+
+
+@contextlib.contextmanager
 def _interruptible() -> Iterator[Callable[[], bool]]:
     """Whether the operator wants to stop. ansible-runner would take the signals over, too, but never give them back."""
     wanted = threading.Event()
@@ -117,6 +135,8 @@ class _Run:
             result = self._play(play, interrupted)
         if result.status == "canceled":
             raise KeyboardInterrupt
+        if result.rc is None:  # it did not exit
+            raise GpufabError("ansible-playbook was killed", KILLED, Exit.DRIFT)
         if result.rc != 0 and not self.failed_on_hosts:
             raise GpufabError(f"ansible-playbook: {_error(result.stdout.read())}", _BY_HAND.format(play.inventory))
         return tuple(self.said)
@@ -151,7 +171,8 @@ class _Run:
             "ANSIBLE_HOST_KEY_CHECKING": "True",
             "ANSIBLE_PIPELINING": "True",
             "ANSIBLE_SSH_ARGS": SSH_ARGS,
-            "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.folder / "cp"),
+            "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.folder / MASTERS),
+            "ANSIBLE_SSH_RETRIES": "1",  # a module plans anew: to run it again is safe
             "ANSIBLE_TIMEOUT": str(max(1, int(play.connect_seconds))),
             "ANSIBLE_LOCAL_TEMP": str(self.folder / "tmp"),
             "ANSIBLE_RETRY_FILES_ENABLED": "False",

@@ -8,6 +8,7 @@ the same configuration has the last word: it is what Ansible uses, so both reach
 import contextlib
 import logging
 import os
+import random
 import selectors
 import shlex
 import signal
@@ -16,12 +17,13 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
 
 import paramiko
 
+from gpufab_cli.execute.handshakes import Handshakes
 from gpufab_cli.execute.target import Target
 from gpufab_cli.execute.way import Way, WayError, arguments, find_way
 
@@ -31,7 +33,23 @@ OUTPUT_BYTES = 8 * 1024 * 1024
 SSH_FAILED = 255
 """What the ssh program exits with when it is its own failure (ssh(1), EXIT STATUS)."""
 
+RETRY_SECONDS = (0.5, 2.0)
+"""After so long, at random, a connection that was lost is tried once more: not all of them at the same moment."""
+
 _CHUNK = 65536
+
+# What OpenSSH says when a connection fails or ends before login.
+_CHANCE = (
+    "kex_exchange_identification",
+    "banner exchange",
+    "Connection refused",
+    "Connection timed out",
+    "Connection reset by",
+    "Connection closed by",
+    "No route to host",
+    "Temporary failure in name resolution",
+    "stdio forwarding failed",
+)
 
 # What paramiko's threads have to say about a connection that broke would land on the operator's terminal.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
@@ -55,6 +73,10 @@ class UnreachableError(Exception):
         self.hint = hint
 
 
+class LostError(UnreachableError):
+    """The connection failed before login in a way that may be chance, such as at a jump host that has too many."""
+
+
 class OverdueError(Exception):
     """The host did not answer in time; the message says what it was busy with."""
 
@@ -64,6 +86,10 @@ class Clock:
 
     def __init__(self, seconds: float) -> None:
         self._end, self.limit = time.monotonic() + seconds, seconds
+
+    def put_off(self, seconds: float) -> None:
+        """Time that passed without anything to do with the host."""
+        self._end += seconds
 
     def left(self, phase: str) -> float:
         """The seconds that are left.
@@ -83,6 +109,7 @@ class Ssh:
     def __init__(self) -> None:
         self._known: dict[tuple[str, ...], paramiko.HostKeys] = {}
         self._lock = threading.Lock()
+        self._handshakes = Handshakes()
 
     def exec(self, target: Target, argv: Sequence[str], stdin: bytes, seconds: float) -> Result:
         """Run a command on a host and give it ``stdin``.
@@ -96,16 +123,27 @@ class Ssh:
             way = find_way(target, clock.left("reading ssh_config"))
         except WayError as error:
             raise UnreachableError(str(error), "check connection in fabric.yml and its ssh_config") from error
+        try:
+            return self._exec(target, way, argv, stdin, clock, last=False)
+        except LostError:
+            pause = random.uniform(*RETRY_SECONDS)  # noqa: S311 (nothing secret)
+            if clock.left("connecting") <= pause:
+                raise
+            time.sleep(pause)
+            return self._exec(target, way, argv, stdin, clock, last=True)
+
+    def _exec(self, target: Target, way: Way, argv: Sequence[str], stdin: bytes, clock: Clock, *, last: bool) -> Result:
         if way.paramiko:
             with _connected(way, clock) as connection:
-                client = self._login(way, connection, clock)
+                client = self._login(way, connection, clock, last=last)
                 if client is not None:
                     with client:
                         return _run(client, argv, stdin, clock)
-        return _program(target, argv, stdin, clock)
+        with self._handshakes.through(way.jump, clock.put_off) as connected:
+            return _program(target, argv, stdin, clock, connected)
 
-    def _login(self, way: Way, connection: socket.socket, clock: Clock) -> paramiko.SSHClient | None:
-        """A client that is logged in; None when it was refused."""
+    def _login(self, way: Way, connection: socket.socket, clock: Clock, *, last: bool) -> paramiko.SSHClient | None:
+        """A client that is logged in; None when it was refused, or lost for the last time: ssh has the last word."""
         client = paramiko.SSHClient()
         client.set_missing_host_key_policy(paramiko.RejectPolicy())
         self._add_known_hosts(client, way)
@@ -122,9 +160,11 @@ class Ssh:
                 banner_timeout=left,
                 auth_timeout=left,
             )
-        except (paramiko.SSHException, OSError, EOFError, ValueError):
+        except (paramiko.SSHException, OSError, EOFError, ValueError) as error:
             client.close()
             clock.left("login")
+            if not last and _is_chance(error):
+                raise LostError(f"the connection broke: {error or type(error).__name__}") from error
             return None
         return client
 
@@ -136,6 +176,12 @@ class Ssh:
             known = self._known[names].lookup(way.key_name)
         for kind, key in (known or {}).items():
             client.get_host_keys().add(way.key_name, kind, key)
+
+
+def _is_chance(error: Exception) -> bool:
+    """Whether a login broke off before anything was decided. paramiko has no type of its own for a missing banner."""
+    banner = isinstance(error, paramiko.SSHException) and "protocol banner" in str(error)
+    return banner or isinstance(error, (EOFError, ConnectionError))
 
 
 def _host_keys(names: Sequence[str]) -> paramiko.HostKeys:
@@ -169,7 +215,7 @@ def _connect(way: Way, clock: Clock) -> socket.socket:
             errors.append(f"{address[0]} port {address[1]}: {error.strerror or error}")
         else:
             return connection
-    raise UnreachableError("; ".join(errors))
+    raise LostError("; ".join(errors))
 
 
 def _resolve(
@@ -191,6 +237,8 @@ def _resolve(
         clock.left("resolving its name")
         raise OverdueError(f"no answer within {clock.limit:g} s (resolving its name)")
     if isinstance(found[0], OSError):
+        if found[0].errno == socket.EAI_AGAIN:
+            raise LostError(f"{way.address}: {found[0].strerror}")
         raise UnreachableError(f"{way.address}: {found[0].strerror}", "check address in fabric.yml")
     return found[0]  # type: ignore[return-value]
 
@@ -249,7 +297,8 @@ def ssh_argv(target: Target, argv: Sequence[str], seconds: float) -> list[str]:
     ]
 
 
-def _program(target: Target, argv: Sequence[str], stdin: bytes, clock: Clock) -> Result:
+def _program(target: Target, argv: Sequence[str], stdin: bytes, clock: Clock, connected: Callable[[], None]) -> Result:
+    """Run the ssh program; ``connected`` is called when the host has said something."""
     left = clock.left("starting ssh")
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
         given.write(stdin)
@@ -258,7 +307,7 @@ def _program(target: Target, argv: Sequence[str], stdin: bytes, clock: Clock) ->
             ssh_argv(target, argv, left), stdin=given, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
         )
         try:
-            stdout, cut = _read_program(process, clock)
+            stdout, cut = _read_program(process, clock, connected)
         finally:
             _end(process)
         errors.seek(0)
@@ -268,7 +317,9 @@ def _program(target: Target, argv: Sequence[str], stdin: bytes, clock: Clock) ->
     return Result(process.returncode, stdout, stderr, cut)
 
 
-def _read_program(process: "subprocess.Popen[bytes]", clock: Clock) -> tuple[bytes, bool]:
+def _read_program(
+    process: "subprocess.Popen[bytes]", clock: Clock, connected: Callable[[], None]
+) -> tuple[bytes, bool]:
     """What ssh prints until it ends, and whether that was too much."""
     stream: IO[bytes] | None = process.stdout
     if stream is None:
@@ -280,6 +331,7 @@ def _read_program(process: "subprocess.Popen[bytes]", clock: Clock) -> tuple[byt
             if not selector.select(clock.left("waiting for ssh")):
                 continue
             chunk = os.read(stream.fileno(), _CHUNK)
+            connected()
             if not chunk:
                 _wait(process, clock)
                 return bytes(stdout), False
@@ -316,4 +368,4 @@ def _refused(stderr: str) -> UnreachableError:
         return UnreachableError("host key is not known", "add the node's key to the known_hosts file of ssh_config")
     if "Permission denied" in stderr:
         return UnreachableError(last, "check user and key in fabric.yml and its ssh_config")
-    return UnreachableError(last)
+    return LostError(last) if any(words in stderr for words in _CHANCE) else UnreachableError(last)

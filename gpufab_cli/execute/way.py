@@ -49,6 +49,7 @@ class Way:
         agent: whether keys of an SSH agent may be offered.
         known_hosts: existing files of host keys.
         connect_seconds: ``ConnectTimeout``, if the site sets one.
+        jump: the jump host or proxy on the way, as ssh_config names it; "" for none.
         paramiko: whether paramiko can go it; else why not, in ``reason``.
     """
 
@@ -61,6 +62,7 @@ class Way:
     known_hosts: tuple[Path, ...]
     connect_seconds: float | None
     reason: str = ""
+    jump: str = ""
 
     @property
     def paramiko(self) -> bool:
@@ -88,6 +90,7 @@ def find_way(target: Target, seconds: float) -> Way:
         known_hosts=known,
         connect_seconds=_seconds(_one(options, "connecttimeout", "none")),
         reason=_needs_program(options, known),
+        jump=_proxy(options, "proxyjump") or _proxy(options, "proxycommand"),
     )
 
 
@@ -119,6 +122,11 @@ def _ask(config: tuple[str, ...], words: tuple[str, ...], seconds: float) -> Opt
 @functools.cache
 def _defaults() -> Options:
     return _ask(("-F", "none"), ("--", "localhost"), 10)
+
+
+def _proxy(options: Options, name: str) -> str:
+    value = _one(options, name, "")
+    return "" if value == "none" else value
 
 
 def _needs_program(options: Options, known_hosts: tuple[Path, ...]) -> str:

@@ -2,11 +2,12 @@
 
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import paramiko
 import pytest
 
-from gpufab_cli.execute import connect
+from gpufab_cli.execute import connect, handshakes
 from gpufab_cli.execute.connect import OverdueError, Ssh, UnreachableError
 from gpufab_cli.execute.target import Target
 from gpufab_cli.execute.way import find_way
@@ -66,17 +67,25 @@ def programs(monkeypatch):
 SH = ["/bin/sh", "-c"]
 
 
+@pytest.fixture
+def relayed(site, tmp_path):
+    """A target behind a program that passes everything on."""
+
+    def write():
+        relay = tmp_path / "relay.py"
+        relay.write_text(RELAY)
+        return site(f"ProxyCommand python3 {relay} 127.0.0.1 %p")
+
+    return write
+
+
 @pytest.mark.parametrize("option", ["", "ProxyCommand nc 127.0.0.1 %p"], ids=["paramiko", "program"])
 class TestEitherWay:
     """What holds whoever does it. The option is one that paramiko is not trusted with."""
 
     @pytest.fixture
-    def target(self, site, option, server, tmp_path):
-        if not option:
-            return site()
-        relay = tmp_path / "relay.py"
-        relay.write_text(RELAY)
-        return site(f"ProxyCommand python3 {relay} 127.0.0.1 %p")
+    def target(self, site, option, relayed):
+        return relayed() if option else site()
 
     def test_the_way(self, target, option, programs):
         Ssh().exec(target, ["true"], b"", 20)
@@ -96,6 +105,24 @@ class TestEitherWay:
         result = Ssh().exec(target, ["cat"], data, 20)
         assert result.stdout == data
 
+    def test_a_connection_that_breaks_is_tried_once_more(self, target, server, quick):
+        server.behaviour, server.drop_first = server.moody, 1
+        assert Ssh().exec(target, ["true"], b"", 20).rc == 0
+        assert (server.dropped, server.connections) == (1, 2)
+
+    def test_and_no_more_than_that(self, target, server, quick):
+        server.behaviour, server.drop_first = server.moody, 99
+        with pytest.raises(UnreachableError):
+            Ssh().exec(target, ["true"], b"", 20)
+        assert server.connections <= 3  # where paramiko is refused, ssh has the last word
+
+    def test_a_refusal_is_not_tried_again(self, target, site, server, quick, option):
+        known = target.ssh_config.parent / "known_hosts"
+        known.write_text("")
+        with pytest.raises(UnreachableError, match="host key is not known"):
+            Ssh().exec(target, ["true"], b"", 20)
+        assert server.connections == (1 if option else 2)
+
     def test_a_command_that_hangs_is_cut_off(self, target):
         with pytest.raises(OverdueError, match=r"no answer within 1 s"):
             Ssh().exec(target, ["sleep", "60"], b"", 1)
@@ -105,6 +132,22 @@ class TestEitherWay:
         result = Ssh().exec(target, ["yes"], b"", 20)
         assert result.cut
         assert len(result.stdout) == 100_000
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(connect, "RETRY_SECONDS", (0.0, 0.1))
+
+
+def test_a_crowded_jump_host_drops_none(relayed, server, monkeypatch):
+    """Fourteen hosts behind one jump host that takes three at a time."""
+    monkeypatch.setattr(connect, "Handshakes", lambda: handshakes.Handshakes(limit=3, held_seconds=60))
+    server.behaviour, server.max_startups = server.crowded, 3
+    target, ssh = relayed(), Ssh()
+    with ThreadPoolExecutor(14) as pool:
+        results = list(pool.map(lambda _: ssh.exec(target, [*SH, "echo up; sleep 0.5"], b"", 60), range(14)))
+    assert {result.rc for result in results} == {0}
+    assert (server.dropped, server.connections, server.most_logging_in) == (0, 14, 3)
 
 
 RELAY = """\
@@ -234,6 +277,7 @@ def test_what_paramiko_is_not_trusted_with(tmp_path, option, needs):
     path.write_text(f"Host *\n  {option}\n  UserKnownHostsFile /dev/null\n")
     way = find_way(Target("n", "n", None, None, path, "none", "python3", "active"), 10)
     assert way.reason == needs
+    assert way.jump == (option.partition(" ")[2] if option.startswith("Proxy") else "")
 
 
 def test_an_ssh_config_is_what_openssh_takes_it_for(tmp_path):
