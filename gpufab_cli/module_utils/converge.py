@@ -97,6 +97,9 @@ class _Pass:
     def outcome(self) -> Outcome:
         """Take every step in order; after one that failed none is begun."""
         plan = planning.plan(self._feature, self._snapshot, self._want, keep=not self._order.restore)
+        if not (self._order.check or self._order.restore):
+            # Before the wish is kept: a run that is killed must not leave a restore that knows the one alone.
+            record.note_management_ports(self._host, self._snapshot.devices)
         results: List[StepResult] = []
         for step in plan.steps:
             failed = any(result.status is Status.FAILED for result in results)
@@ -107,8 +110,6 @@ class _Pass:
         return outcome
 
     def _note(self, outcome: Outcome, plan: Plan) -> None:
-        if not self._order.restore:
-            record.note_management_ports(self._host, self._snapshot.devices)
         made = [c for result in outcome.steps if result.status is Status.MADE for c in result.step.changes]
         if made or plan.pending:
             record.note(self._host, self._feature.name, self._snapshot.boot_id, made, plan.pending)
@@ -132,13 +133,17 @@ class _Pass:
             return self._result(step, Status.UNKNOWN, "; ".join(reasons))
         if step.blocked:
             return self._result(step, Status.BLOCKED, step.blocked)
-        remembered = {Impact.MANAGEMENT_PORT} if step.device in self._remembered else set()
-        missing = sorted(impact.value for impact in (step.impact | remembered) - self._order.allow)
+        missing = sorted(impact.value for impact in (step.impact | self._remembered_impact(step)) - self._order.allow)
         if missing:
             return self._result(step, Status.REFUSED, "needs --allow " + ",".join(missing))
         if step.impact and not self._order.busy_ok:
             return self._busy(step)
         return None
+
+    def _remembered_impact(self, step: Step) -> FrozenSet[Impact]:
+        ports = self._remembered
+        is_one = bool(step.device) if isinstance(ports, Unknown) else step.device in ports
+        return frozenset({Impact.MANAGEMENT_PORT}) if is_one else frozenset()
 
     def _busy(self, step: Step) -> Optional[StepResult]:
         users = self._users_in_the_way(step)

@@ -23,6 +23,7 @@ from .queries import allowed
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 QUERY_SECONDS = 10.0
 RUN_SECONDS = 60.0
+KILL_SECONDS = 1.0
 
 Text = Union[str, Absent, Unknown]
 Names = Union[Tuple[str, ...], Absent, Unknown]
@@ -342,7 +343,9 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
     for stream in (process.stdout, process.stderr):
         if stream is not None:
             stream.close()
-    process.wait()
+    # One that is stuck in a driver does not even die; waiting for it would be the hang that the limit is to end.
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(KILL_SECONDS)
 
 
 def _find(program: str, root: str = "") -> Optional[str]:

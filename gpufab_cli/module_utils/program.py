@@ -32,13 +32,13 @@ class Phase:
 
     name: str
     good: FrozenSet[Status] = frozenset({Status.MADE})
-    busy_ok: bool = False
     device: Optional[str] = None
 
 
-# Before the network nobody can use the node, so it is not asked whether it is idle; and what cannot be read yet,
-# such as RDMA-CM's defaults before rdma_cm is loaded, is left to the late phase.
-EARLY = Phase("early", frozenset({Status.MADE, Status.UNKNOWN, Status.BLOCKED}), busy_ok=True)
+# What cannot be read yet, such as RDMA-CM's defaults before rdma_cm is loaded, is left to the late phase. Nobody uses a
+# port before the network is up, and still that is asked: systemd also runs the phase again whenever it is told to start
+# sysinit.target or the unit.
+EARLY = Phase("early", frozenset({Status.MADE, Status.UNKNOWN, Status.BLOCKED}))
 LATE = Phase("late")
 
 
@@ -57,9 +57,7 @@ def collect(host: Reader, stdin: TextIO, stdout: TextIO) -> int:
 
 def restore(host: Host, phase: Phase) -> int:
     """Bring back every wish kept on the node; 1 when something could not be brought back."""
-    order = Order(
-        allow=RESTORE_ALLOW, busy_ok=phase.busy_ok, restore=True, run=Run(id=f"restore-{phase.name}", user="systemd")
-    )
+    order = Order(allow=RESTORE_ALLOW, restore=True, run=Run(id=f"restore-{phase.name}", user="systemd"))
     status = OK
     try:
         for name, want in desired.load(host, WANT_TYPES):

@@ -103,7 +103,7 @@ def _write(host: Host, feature: str, entries: Mapping[Path, Entry]) -> None:
 def note_management_ports(host: Host, devices: Devices) -> None:
     """Remember which NIC functions the node itself depends on, for a restore that runs before that shows.
 
-    Where it cannot be told what one carries, what was remembered before stands.
+    Where it cannot be told what one carries, what was remembered before stands, if anything was.
     """
     netdevs = [netdev for nic in devices.nics for netdev in nic.netdevs]
     if any(isinstance(netdev.carries, Unknown) for netdev in netdevs):
@@ -114,15 +114,15 @@ def note_management_ports(host: Host, devices: Devices) -> None:
         host.put(MANAGEMENT, text.encode(), 0o600)
 
 
-def management_ports(host: Reader) -> FrozenSet[str]:
-    """The PCI addresses remembered by the last apply; none when there was none.
+def management_ports(host: Reader) -> Union[FrozenSet[str], Unknown]:
+    """The PCI addresses remembered by the last apply; Unknown when none could tell, and any port may be one.
 
     Raises:
         SchemaError: what is remembered is damaged; a restore then touches nothing.
     """
     text = host.read(MANAGEMENT)
     if text is ABSENT:
-        return frozenset()
+        return Unknown("no apply could tell which ports the node depends on")
     try:
         ports: FrozenSet[str] = decode(FrozenSet[str], json.loads(str(text)), MANAGEMENT)
     except ValueError as error:

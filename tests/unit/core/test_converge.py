@@ -150,6 +150,7 @@ def test_a_busy_node_is_left_alone_and_its_user_named():
 
 def test_a_restore_asks_only_who_uses_the_device_that_lost_its_settings():
     host = busy_node()
+    host.files[record.MANAGEMENT] = "[]\n"
     restore = replace(ALL, restore=True)
     assert statuses(converge(host, Toy(), ToyWant({"p": 2}), replace(restore, check=True))) == {"toy p": "would-make"}
     host.files["/sys/bus/pci/devices/p/infiniband_verbs/uverbs0/dev"] = "231:192"
@@ -283,3 +284,22 @@ def test_a_query_outside_the_allow_list_raises():
     ):
         with pytest.raises(ForbiddenQueryError):
             FakeHost().query(*argv)
+
+
+def test_a_restore_touches_no_port_while_no_apply_could_tell_what_the_node_depends_on():
+    host = node(p=1)
+    outcome = converge(host, Toy(), ToyWant({"p": 2}), replace(ALL, restore=True))
+    assert statuses(outcome) == {"toy p": "refused"}
+    assert values(host) == {"p/a": "1", "p/b": "1"}
+
+
+def test_an_apply_that_is_killed_has_remembered_the_ports_before_it_kept_the_wish():
+    class Killed(Toy):
+        def apply(self, step, host):
+            raise KeyboardInterrupt
+
+    host = node(p=1)
+    with pytest.raises(KeyboardInterrupt):
+        converge(host, Killed(), ToyWant({"p": 2}), ALL)
+    kept = [write[0] for write in host.writes]
+    assert kept.index(record.MANAGEMENT) < kept.index(desired.desired_path("toy"))

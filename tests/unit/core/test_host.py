@@ -1,6 +1,7 @@
 """The real doors, on a temporary file system."""
 
 import os
+import signal
 import sys
 
 import pytest
@@ -111,6 +112,19 @@ def test_commands_are_killed_with_their_children_and_never_asked_twice(tmp_path,
     assert isinstance(Host().query(*query), Unknown)
     with pytest.raises(HostError, match="cannot be started"):
         Host().run("dcb", "pfc", "set")
+
+
+@pytest.mark.process
+def test_a_command_that_does_not_even_die_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(doors, "SEARCH_PATH", str(tmp_path))
+    monkeypatch.setattr(doors, "QUERY_SECONDS", 0.2)
+    monkeypatch.setattr(doors, "KILL_SECONDS", 0.2)
+    left = []
+    monkeypatch.setattr(os, "killpg", lambda group, _: left.append(group))
+    program(tmp_path, "import time\ntime.sleep(20)")
+    assert isinstance(Host().query("dcb", "-j", "pfc", "show", "dev", "ens1"), Unknown)
+    monkeypatch.undo()
+    os.killpg(left[0], signal.SIGKILL)  # it was still there
 
 
 @pytest.mark.parametrize(

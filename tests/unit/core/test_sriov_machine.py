@@ -90,6 +90,15 @@ def test_the_count_goes_up_and_down_and_survives_a_reboot(host):
     assert drift(host, wish(3, host.kind)) == set()
 
 
+def test_an_early_restore_that_is_started_again_leaves_a_device_in_use_alone(ethernet):
+    settle(ethernet, wish(2))
+    ethernet.boot()
+    ethernet.files["/proc/77/comm"] = "python\n"
+    ethernet.links["/proc/77/fd/3"] = "/dev/infiniband/uverbs0"
+    assert program.restore(ethernet, program.EARLY) == program.FAILED
+    assert vfs(ethernet) == []
+
+
 def test_every_vf_has_its_driver_and_a_guid_of_its_own(host):
     settle(host, wish(4, host.kind))
     guids = [v.own_guid for v in vfs(host)]
