@@ -12,6 +12,8 @@ from .seen import NodeSeen
 from .want import NodeWant
 
 FEATURE = "node"
+SYSTEMD = "/run/systemd/system"
+"""Is there while systemd is (sd_booted(3))."""
 DISABLED = "gpufab.restore=0"
 
 
@@ -77,9 +79,13 @@ def _restore_disabled(host: Reader) -> bool:
 
 def _units(host: Reader) -> Dict[str, Any]:
     """How the restore units last ended and whether systemd has read them as they are; without systemd, neither."""
-    output = host.query("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", EARLY, LATE)
-    if isinstance(output, Unknown) or output.rc != 0:
+    if not host.exists(SYSTEMD):
         return {"failed_units": (), "stale_units": ()}
+    output = host.query("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", EARLY, LATE)
+    if isinstance(output, Unknown):
+        return {"failed_units": (), "stale_units": output}
+    if output.rc != 0:
+        return {"failed_units": (), "stale_units": Unknown(f"systemctl show: {output.error}")}
     blocks = [dict(line.partition("=")[::2] for line in b.splitlines()) for b in output.stdout.strip().split("\n\n")]
     failed = (f"{b.get('Id')}: {b.get('Result')}" for b in blocks if b.get("ActiveState") == "failed")
     stale = (str(b.get("Id")) for b in blocks if b.get("NeedDaemonReload") == "yes")
@@ -90,11 +96,19 @@ def _file_changes(seen: NodeSeen) -> List[Change]:
     wanted: Dict[str, str] = {path: sha256(content) for path, content in contents().items()}
     found = {**seen.files, **seen.links}
     wanted.update(LINKS)
-    return [
+    changes = [
         Change((path,), found[path], value, "node.files", Where.PERSISTED)
         for path, value in wanted.items()
         if found[path] != value
     ]
+    return changes + _stale_changes(seen)
+
+
+def _stale_changes(seen: NodeSeen) -> List[Change]:
+    """What a run that was killed before it had systemd read its files again leaves behind."""
+    if isinstance(seen.stale_units, Unknown):
+        return [Change(("systemd",), seen.stale_units, "as on disk", "node.files")]
+    return [Change((unit,), "as before", "as on disk", "node.files") for unit in seen.stale_units]
 
 
 def _stray_changes(seen: NodeSeen) -> List[Change]:
@@ -122,7 +136,7 @@ def _write(host: Host, change: Change, new: Dict[str, bytes]) -> None:
 
 def _reload(host: Host) -> None:
     """Neither starts, stops or restarts anything; a container without udev has nothing to reload there."""
-    if host.exists("/run/systemd/system"):
+    if host.exists(SYSTEMD):
         host.run("systemctl", "daemon-reload")
     if host.exists("/run/udev/control"):
         host.run("udevadm", "control", "--reload")

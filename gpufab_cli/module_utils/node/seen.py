@@ -18,5 +18,5 @@ class NodeSeen:
     """Names in desired.d that are no managed feature's file."""
     restore_disabled: bool = False
     failed_units: Tuple[str, ...] = ()
-    stale_units: Tuple[str, ...] = ()
-    """Units that changed on disk after systemd read them."""
+    stale_units: Union[Tuple[str, ...], Unknown] = ()
+    """Units that changed on disk after systemd read them; Unknown, with how the restores ended, if it does not say."""
