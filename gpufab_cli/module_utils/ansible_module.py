@@ -1,7 +1,7 @@
 """What every Ansible module of a feature does: arguments in, converge, result out. Imports nothing of Ansible."""
 
 import dataclasses
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, Iterable, List, Mapping
 
 from .change import Change, Impact
 from .converge import Order, Outcome, Status, StepResult, converge
@@ -59,10 +59,20 @@ def run(module: Any, feature: Applies) -> None:
         module.fail_json(msg=str(error))
         return
     result = module_result(outcome)
+    held_back = [r for r in outcome.steps if r.status in _HELD_BACK]
+    if held_back:  # "ok" in Ansible's recap is not to read as done
+        module.warn(f"not made: {_words(held_back)}")
     failures = outcome.failures(module.check_mode)
     if failures:
-        module.fail_json(msg="; ".join(f"{r.step.name}: {r.status.value}: {r.reason}" for r in failures), **result)
+        module.fail_json(msg=_words(failures), **result)
     module.exit_json(**result)
+
+
+_HELD_BACK = (Status.REFUSED, Status.BUSY, Status.BLOCKED)
+
+
+def _words(results: Iterable[StepResult]) -> str:
+    return "; ".join(f"{r.step.name}: {r.status.value}: {r.reason}" for r in results)
 
 
 def _order(consent: Mapping[str, Any], check: bool) -> Order:
