@@ -39,7 +39,13 @@ def node_seen(**changes):
 
 
 def _nic(port):
-    return nic(pci=port.pci, name=f"ens{port.pci[5:7]}np0", mac=port.mac, serial=port.serial)
+    return nic(pci=port.pci, name=f"ens{port.pci[5:7]}np0", mac=port.mac, serial=port.serial, addresses=_address(port))
+
+
+def _address(port):
+    """An address of its own on every host, as MAC addresses are."""
+    host, rail = (int(part, 16) for part in port.mac.split(":")[4:])
+    return (f"10.10.{rail}.{host}/24",)
 
 
 def _port(qos, changes):

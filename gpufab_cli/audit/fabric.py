@@ -3,11 +3,11 @@
 The facts are taken as snapshots come in, so that no snapshot has to be kept.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from gpufab_cli.audit import guids, power
+from gpufab_cli.audit import guids, outliers, power, twice
 from gpufab_cli.audit.collect import Wants
 from gpufab_cli.audit.finding import Check, FabricFinding, Fact
 from gpufab_cli.audit.fold import fold
@@ -103,13 +103,19 @@ def _numbers(dscps: tuple[int, ...]) -> str:
     return fold(map(str, dscps)).strip("[]") if dscps else "none"
 
 
-def _duplicate_guids(facts: Mapping[str, guids.Guids]) -> Iterator[FabricFinding]:
-    for hosts, words in guids.duplicates(facts):
-        yield FabricFinding("fabric.duplicate-guid", hosts, words)
+def _twice(code: str, *, on_one_host: bool = False) -> Callable[[Mapping[str, twice.Owned]], Iterator[FabricFinding]]:
+    def verdict(facts: Mapping[str, twice.Owned]) -> Iterator[FabricFinding]:
+        for hosts, words in twice.shared(facts, on_one_host=on_one_host):
+            yield FabricFinding(code, hosts, words)
+
+    return verdict
 
 
 CHECKS = (
     Check(lossless, lossless_disagree),
     Check(lambda snapshot, _: power.limits(snapshot), power.outliers),
-    Check(lambda snapshot, _: guids.guids(snapshot), _duplicate_guids),
+    Check(lambda snapshot, _: guids.guids(snapshot), _twice("fabric.duplicate-guid", on_one_host=True)),
+    Check(lambda snapshot, _: twice.macs(snapshot), _twice("fabric.duplicate-mac")),
+    Check(lambda snapshot, _: twice.addresses(snapshot), _twice("fabric.duplicate-address")),
+    Check(lambda snapshot, _: outliers.traits(snapshot), outliers.outliers),
 )

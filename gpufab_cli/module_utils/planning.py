@@ -22,6 +22,7 @@ def take(host: Reader, features: Mapping[str, Feature], wants: Mapping[str, Any]
         seen={name: features[name].gather(host, devices, want) for name, want in wants.items()},
         desired={name: desired.digest(host, name) for name in wants if features[name].restored},
         records={name: record.read(host, name) for name in wants},
+        kernel=_line(host, "/proc/sys/kernel/osrelease"),
     )
 
 

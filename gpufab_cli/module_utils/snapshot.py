@@ -14,7 +14,11 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What was found. ``seen`` holds each feature's Seen by name; ``desired`` digests of desired.d, by feature."""
+    """What was found.
+
+    ``seen`` holds each feature's Seen by name; ``desired`` digests of desired.d, by feature; ``kernel`` is the running
+    release.
+    """
 
     hostname: str
     boot_id: str
@@ -24,6 +28,7 @@ class Snapshot:
     desired: Dict[str, Union[str, Absent, Unknown]] = field(default_factory=dict)
     records: Dict[str, Record] = field(default_factory=dict)
     format: int = FORMAT
+    kernel: str = ""
 
 
 def dumps(snapshot: Snapshot) -> str:

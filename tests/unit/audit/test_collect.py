@@ -200,7 +200,7 @@ def test_the_loader_runs_the_program_of_the_zip_with_the_rest_of_stdin(tmp_path)
         zipped.writestr(f"{archive.PACKAGE}/program.py", program)
     data = buffer.getvalue()
     done = loaded(stub.command("python3", root=False)[3], b"%d\n" % len(data) + data + b'{"wants": {}}')
-    assert (done.returncode, done.stdout, done.stderr) == (7, b"['collect'] {\"wants\": {}}\n", b"")
+    assert (done.returncode, done.stdout, done.stderr) == (7, b"\n['collect'] {\"wants\": {}}\n", b"")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from gpufab_cli.audit.guids import duplicates, guids
+from gpufab_cli.audit.guids import guids
 from gpufab_cli.audit.judge import Kind, _rows
+from gpufab_cli.audit.twice import shared
 from gpufab_cli.module_utils.change import Change, Impact, Pending, Plan, Step, Where
 from gpufab_cli.module_utils.devices import Devices, RdmaDevice
 from tests.unit.core.roce_node import nic, snapshot
@@ -27,7 +28,7 @@ def test_guids_that_meet_are_named_with_all_who_have_them():
         "a": guids(host("0200:0000:0000:0001")),
         "c": guids(host("0200:0000:0000:0003", "0200:0000:0000:0003")),
     }
-    assert list(duplicates(facts)) == [
+    assert list(shared(facts)) == [
         (("a", "b"), "02:00:00:00:00:00:00:01 is that of 0000:18:00.0 on a, 0000:18:00.0 on b"),
         (("c",), "02:00:00:00:00:00:00:03 is that of 0000:18:00.0 on c, 0000:18:00.1 on c"),
     ]
