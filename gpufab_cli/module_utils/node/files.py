@@ -61,7 +61,7 @@ ACTION=="add", SUBSYSTEM=="module", KERNEL=="nvidia", TAG+="systemd", ENV{SYSTEM
 # A driver reload, a firmware reset or a hot plug brings the port up with factory settings and no other sign.
 # VFs have no DCB of their own.
 # $id is the PCI address of the device that has the driver: unlike the name, it does not change under the rule.
-ACTION=="add", SUBSYSTEM=="net", DRIVERS=="mlx5_core", TEST!="device/physfn", TAG+="systemd", \
+ACTION=="add", SUBSYSTEM=="net", DRIVERS=="mlx5_core|bnxt_en", TEST!="device/physfn", TAG+="systemd", \
   ENV{SYSTEMD_WANTS}+="gpufab-restore-device@$id.service"
 """
 

@@ -4,8 +4,9 @@ from gpufab_cli.module_utils import planning
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.converge import Order, converge
 from gpufab_cli.module_utils.node.feature import SYSTEMD, Node
-from gpufab_cli.module_utils.node.files import EARLY, LATE
+from gpufab_cli.module_utils.node.files import EARLY, LATE, UDEV_RULE, contents
 from gpufab_cli.module_utils.node.want import NodeWant
+from gpufab_cli.module_utils.roce.probe import BNXT_DRIVER
 from tests.fakes import FakeHost, failed, ok
 
 FEATURE, WANT = Node(), NodeWant(())
@@ -52,3 +53,8 @@ def test_units_that_systemd_has_not_read_again_are_work_and_reading_them_is_all_
     assert [result.status.value for result in outcome.steps] == ["made"]
     assert [write for write in host.writes if write[0] == "systemctl"] == [("systemctl", "daemon-reload")]
     assert plan(host).clean
+
+
+def test_the_rule_knows_every_driver_that_a_port_is_set_through():
+    rule = contents()[UDEV_RULE].decode()
+    assert f'DRIVERS=="mlx5_core|{BNXT_DRIVER}"' in rule
