@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 @limit_option
 @collect_options
 @format_option
+@click.option(
+    "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a JUnit report to FILE."
+)
 @click.option("--save", type=click.Path(path_type=Path), metavar="DIR", help="Keep each host's snapshot in DIR.")
 @click.option(
     "--from", "origin", type=click.Path(path_type=Path), metavar="DIR", help="Judge saved snapshots; contact no host."
@@ -37,6 +40,7 @@ def command(
     forks: int,
     timeout: float,
     output: str,
+    junit: Path | None,
     save: Path | None,
     origin: Path | None,
 ) -> int:
@@ -49,6 +53,7 @@ def command(
     Examples:
       gpufab audit
       gpufab audit --limit gpu[001-032] --format json
+      gpufab audit --junit audit.xml
       gpufab audit --save before/ ; gpufab audit --from before/
 
     Exit codes: 0 in sync, 1 drift or a finding, 2 usage or spec error, 3 only unknown or unreachable.
@@ -62,6 +67,8 @@ def command(
     doors = context.find_object(Doors) or Doors()
     report = _audit(declared, _collected(declared, doors, timeout=timeout, forks=forks, save=save, origin=origin))
     _show(report, output)
+    if junit is not None:
+        _write(junit, report)
     return report.exit_code
 
 
@@ -89,6 +96,15 @@ def _watching(hosts: int) -> "Iterator[Callable[[HostReport], None]]":
     """Count the hosts that have come in, by what became of them."""
     with counting("audit", hosts) as count:
         yield lambda report: count(report.failure.kind.value if report.failure else report.state.value)
+
+
+def _write(path: Path, report: "AuditReport") -> None:
+    from gpufab_cli.audit.report.junit import xml
+
+    try:
+        path.write_bytes(xml(report))
+    except OSError as error:
+        raise GpufabError(f"{path}: {error.strerror}") from error
 
 
 def _show(report: "AuditReport", output: str) -> None:
