@@ -18,9 +18,9 @@ HOSTS = ("gpu01", "gpu02", "gpu03")
 WANTS = compile_wants(fabrics.spec(), fabrics.lock())
 
 
-def in_sync(host="gpu01", *, ports=None, lldpad=None, node=None, desired=None, nics=None):
+def in_sync(host="gpu01", *, ports=None, lldpad=None, node=None, desired=None, nics=None, wants=WANTS):
     """A host that is as declared, but for ``ports`` (rail number → changed fields) and the other arguments."""
-    want = WANTS[host]["roce"]
+    want = wants[host]["roce"]
     seen = {port.pci: _port(want.qos[port.qos], (ports or {}).get(rail, {})) for rail, port in enumerate(want.ports)}
     return Snapshot(
         hostname=host,
@@ -44,8 +44,8 @@ def _nic(port):
 
 def _address(port):
     """An address of its own on every host, as MAC addresses are."""
-    host, rail = (int(part, 16) for part in port.mac.split(":")[4:])
-    return (f"10.10.{rail}.{host}/24",)
+    *host, rail = (int(part, 16) for part in port.mac.split(":")[2:])
+    return (f"{20 + rail}.{'.'.join(map(str, host))}/8",)
 
 
 def _port(qos, changes):

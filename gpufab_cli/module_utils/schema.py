@@ -6,6 +6,8 @@ from it, and pydantic takes the constraint classes below as field annotations. D
 
 import dataclasses
 import enum
+import functools
+import json
 import re
 from typing import Annotated, Any, Callable, Dict, List, Literal, Mapping, Optional, Tuple, Union, get_args, get_origin
 from typing import get_type_hints as _get_type_hints
@@ -88,8 +90,12 @@ Priority = Annotated[int, Range(0, 7)]
 Dscp = Annotated[int, Range(0, 63)]
 TrafficClass = Annotated[int, Range(0, 255)]
 
+LONG = 16
+"""So many items make a list worth remembering."""
 
-def hints(cls: type) -> Dict[str, Any]:
+
+@functools.lru_cache(maxsize=None)
+def hints(cls: type) -> Mapping[str, Any]:
     """The resolved field types of a dataclass, constraints included."""
     return _get_type_hints(cls, include_extras=True)
 
@@ -214,6 +220,21 @@ def _decode_union(kind: Any, data: Any, path: str) -> Any:
 
 def _decode_sequence(kind: Any, data: Any, path: str) -> Any:
     _expect(isinstance(data, (list, tuple)), data, path, "a list")
+    if len(data) >= LONG and not isinstance(data[0], Mapping):
+        try:
+            return _decode_long(kind, json.dumps(data))
+        except (SchemaError, TypeError):
+            pass  # told below, with its path
+    return _decode_items(kind, data, path)
+
+
+@functools.lru_cache(maxsize=1024)
+def _decode_long(kind: Any, text: str) -> Any:
+    """Long lists are alike on all ports of all hosts, such as the map of 64 DSCPs: once decoded, kept once."""
+    return _decode_items(kind, json.loads(text), "")
+
+
+def _decode_items(kind: Any, data: Any, path: str) -> Any:
     args = get_args(kind)
     if get_origin(kind) is tuple and Ellipsis not in args:
         _expect(len(data) == len(args), data, path, f"a list of {len(args)}")
