@@ -9,6 +9,7 @@ from gpufab_cli.audit.collect import Collected, Failure, Wants
 from gpufab_cli.catalogue import Severity, catalogue
 from gpufab_cli.module_utils import planning
 from gpufab_cli.module_utils.change import Change, Finding, Impact, Path, Pending, Plan, Step, Unknown
+from gpufab_cli.module_utils.desired import wish_digest
 from gpufab_cli.module_utils.features import FEATURES
 from gpufab_cli.module_utils.schema import PciAddress, SchemaError, decode
 from gpufab_cli.module_utils.snapshot import Snapshot
@@ -132,6 +133,8 @@ def _plan(feature: str, snapshot: Snapshot, want: Any) -> Plan | None:
     try:
         return planning.plan(FEATURES[feature], snapshot, want)
     except KeyError:
+        if snapshot.wishes.get(feature) == wish_digest(feature, want):
+            raise  # asked for just this: the mistake is the plan's
         return None
 
 
@@ -195,4 +198,5 @@ def _pending(feature: str, item: Pending, rails: Mapping[str, str]) -> Row:
 
 
 def _finding(feature: str, finding: Finding, rails: Mapping[str, str]) -> Row:
-    return Row(Kind.FINDING, finding.code, feature, place(finding.path, rails), reason=finding.evidence)
+    kind = Kind.UNKNOWN if finding.unknown else Kind.FINDING
+    return Row(kind, finding.code, feature, place(finding.path, rails), reason=finding.evidence)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpufab_cli.commands.options import collect_options, fabric_option, format_option, limit_option
-from gpufab_cli.commands.output import print_json, progress, results
+from gpufab_cli.commands.output import print_json, progress, results, tell_skipped
 from gpufab_cli.errors import GpufabError, did_you_mean
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ def command(
     from gpufab_cli.execute.service import Service
 
     declared = load_fabric(fabric, limit)
+    tell_skipped(declared.skipped)
     _refuse_stale(fabric)
     request = Request(
         check=check,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpufab_cli.commands.options import collect_options, fabric_option, format_option, limit_option
-from gpufab_cli.commands.output import counting, print_json, progress, results
+from gpufab_cli.commands.output import counting, print_json, progress, results, tell_skipped
 from gpufab_cli.errors import GpufabError
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def command(
     if save and origin:
         raise GpufabError("--save and --from exclude each other", "saved snapshots are saved already")
     declared = load_fabric(fabric, limit)
+    tell_skipped(declared.skipped)
     doors = context.find_object(Doors) or Doors()
     report = _audit(declared, _collected(declared, doors, timeout=timeout, forks=forks, save=save, origin=origin))
     _show(report, output)

@@ -36,6 +36,14 @@ def print_json(data: Any) -> None:
     click.echo(json.dumps(data, indent=2))
 
 
+def tell_skipped(hosts: Sequence[str]) -> None:
+    """Tell which hosts are left out, so that nobody takes a clean report for theirs."""
+    from gpufab_cli.audit.fold import fold
+
+    if hosts:
+        progress(f"in maintenance, not looked at: {fold(hosts)}")
+
+
 def progress(line: str) -> None:
     """Tell on stderr what is going on."""
     click.echo(line, err=True)

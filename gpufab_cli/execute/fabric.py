@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from gpufab_cli.audit.waive import NO_WAIVERS, Waivers
+from gpufab_cli.errors import GpufabError
 from gpufab_cli.execute.limit import select
 from gpufab_cli.execute.target import Target
 from gpufab_cli.intent.compile import compile_wants
@@ -24,6 +25,7 @@ class Fabric:
     Attributes:
         digest: of fabric.yml and its lock, for the journals on the nodes.
         limited: whether there are active hosts besides.
+        skipped: the hosts in maintenance, which are told nothing and looked at by no command.
         rollout: in which portions an apply goes over it.
         drain: takes a host out of service before an apply disturbs it.
         resume: gives it back.
@@ -34,6 +36,7 @@ class Fabric:
     targets: Mapping[str, Target]
     digest: str
     limited: bool
+    skipped: tuple[str, ...] = ()
     waivers: Waivers = NO_WAIVERS
     rollout: Rollout = DEFAULT
     drain: Hook | None = None
@@ -63,6 +66,8 @@ def load_fabric(path: Path, limit: str | None) -> Fabric:
     """
     spec = load(path)
     wants = compile_wants(spec, load_lock(path))
+    if not wants:
+        raise GpufabError(f"no host of {spec.name} is active", "their state is maintenance or absent")
     chosen = select(limit, tuple(wants))
     reached = {target.host: target for target in targets(spec, path.parent)}
     return Fabric(
@@ -71,6 +76,7 @@ def load_fabric(path: Path, limit: str | None) -> Fabric:
         targets={host: reached[host] for host in chosen},
         digest=_digest(path),
         limited=len(chosen) < len(wants),
+        skipped=tuple(host.name for host in spec.in_state("maintenance")),
         waivers=Waivers.of(spec.accept),
         rollout=spec.rollout,
         drain=spec.drain,

@@ -112,11 +112,15 @@ class Pending:
 
 @dataclass(frozen=True)
 class Finding:
-    """What gpufab cannot or will not change: a dead port, a foreign writer, a replaced device."""
+    """What gpufab cannot or will not change: a dead port, a foreign writer, a replaced device.
+
+    ``unknown``: it could not be told whether it is so. That is not a pass, and not drift either.
+    """
 
     code: str
     path: Path
     evidence: str
+    unknown: bool = False
 
 
 @dataclass(frozen=True)

@@ -186,6 +186,8 @@ class _Pass:
             self._apply(step)
         except HostError as error:
             return str(error)
+        except Exception as error:  # a mistake of gpufab's own must not leave a step half made either
+            return f"unexpected {type(error).__name__}: {error}"
         missed = self._remaining(step, made=True)
         if not missed:
             return None

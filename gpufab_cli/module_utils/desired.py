@@ -27,6 +27,11 @@ def desired_text(feature: str, want: Any) -> str:
     return json.dumps(data, indent=1, sort_keys=True) + "\n"
 
 
+def wish_digest(feature: str, want: Any) -> str:
+    """What tells one wish from another."""
+    return sha256(desired_text(feature, want).encode())
+
+
 def digest(host: Reader, feature: str) -> Any:
     """What is kept for a feature: a digest, ABSENT or Unknown."""
     content = host.read_bytes(desired_path(feature))
@@ -35,7 +40,7 @@ def digest(host: Reader, feature: str) -> Any:
 
 def persist_step(feature: str, want: Any, kept: Any) -> Optional[Step]:
     """The step that keeps the wish, if it is not kept yet."""
-    desired = sha256(desired_text(feature, want).encode())
+    desired = wish_digest(feature, want)
     if kept == desired:
         return None
     change = Change((desired_path(feature),), kept, desired, "node.desired", Where.PERSISTED)
@@ -51,16 +56,15 @@ def persist(host: Host, feature: str, want: Any, step: Step) -> None:
 
 
 def load(host: Reader, want_types: Mapping[str, type]) -> Iterator[Tuple[str, Any]]:
-    """Every wish kept on the node whose feature is known here.
-
-    Raises:
-        SchemaError: a file is damaged or of another format.
-    """
+    """Every wish kept on the node whose feature is known here; a SchemaError in place of one that is damaged."""
     names = host.names(DESIRED_D)
     for name in names if isinstance(names, tuple) else ():
         feature = name[: -len(".json")] if name.endswith(".json") else ""
         if feature in want_types:
-            yield feature, _parse(feature, host.read(f"{DESIRED_D}/{name}"), want_types[feature])
+            try:
+                yield feature, _parse(feature, host.read(f"{DESIRED_D}/{name}"), want_types[feature])
+            except SchemaError as error:
+                yield feature, error
 
 
 def _parse(feature: str, text: Any, want_type: type) -> Any:

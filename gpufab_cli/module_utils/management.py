@@ -14,9 +14,14 @@ from .processes import Connection, connections, open_files, processes
 
 NET = "/sys/class/net"
 NVME = "/sys/class/nvme"
-NETWORK_FILESYSTEMS = ("nfs", "nfs4", "ceph", "cifs", "lustre")
+NETWORK_FILESYSTEMS = ("nfs", "nfs4", "ceph", "cifs", "smb3", "lustre")
 STORAGE_PORTS = (3260, 4420)
 """Well-known ports of an iSCSI and of an NVMe-oF target (IANA)."""
+
+OVS_DATAPATH = "ovs-system"
+"""The netdev of Open vSwitch's kernel datapath; its uplinks are below it (net/openvswitch/vport-netdev.c)."""
+SERVERLESS_FILESYSTEMS = ("beegfs", "beegfs_nodev", "gpfs", "wekafs")
+"""Network file systems whose mounts do not name their servers."""
 
 Uses = Dict[str, Set[str]]
 
@@ -149,11 +154,24 @@ def _storage(host: Reader, addresses: Mapping[str, str], uses: Uses) -> Union[Un
             problem = _connected(host, connection, addresses, "storage", uses)
             if problem is not None:
                 return problem
+    _note_serverless(host, uses)
     for server, what in (*_mounted_servers(host), *_nvme_servers(host)):
         problem = _routed(host, server, what, uses)
         if problem is not None:
             return problem
     return None
+
+
+def _note_serverless(host: Reader, uses: Uses) -> None:
+    """A file system that does not say over which port it is reached may be reached over any."""
+    text, names = host.read("/proc/self/mounts"), host.names(NET)
+    kinds = (
+        {line.split(" ")[2] for line in text.splitlines() if line.count(" ") > 1} if isinstance(text, str) else set()
+    )
+    if kinds & set(SERVERLESS_FILESYSTEMS):
+        for name in names if isinstance(names, tuple) else ():
+            if host.exists(f"{NET}/{name}/device"):
+                _note(uses, name, "storage")
 
 
 def _mounted_servers(host: Reader) -> Iterator[Tuple[str, str]]:
@@ -207,6 +225,9 @@ def _spread_to_lower(host: Reader, uses: Uses) -> None:
 
 
 def _lower(host: Reader, netdev: str) -> Iterator[str]:
+    if _sends_nothing(host, netdev) and host.exists(f"{NET}/{OVS_DATAPATH}"):
+        # An internal port of Open vSwitch shows nothing below it; any uplink of the datapath may carry it.
+        yield OVS_DATAPATH
     names, physical = host.names(f"{NET}/{netdev}"), host.names(f"{NET}/{netdev}/device/physfn/net")
     for name in names if isinstance(names, tuple) else ():
         if name.startswith("lower_"):

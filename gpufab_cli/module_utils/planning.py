@@ -21,6 +21,7 @@ def take(host: Reader, features: Mapping[str, Feature], wants: Mapping[str, Any]
         devices=devices,
         seen={name: features[name].gather(host, devices, want) for name, want in wants.items()},
         desired={name: desired.digest(host, name) for name in wants if features[name].restored},
+        wishes={name: desired.wish_digest(name, want) for name, want in wants.items()},
         records={name: record.read(host, name) for name in wants},
         kernel=_line(host, "/proc/sys/kernel/osrelease"),
     )

@@ -58,17 +58,21 @@ def collect(host: Reader, stdin: TextIO, stdout: TextIO) -> int:
 def restore(host: Host, phase: Phase) -> int:
     """Bring back every wish kept on the node; 1 when something could not be brought back."""
     order = Order(allow=RESTORE_ALLOW, restore=True, run=Run(id=f"restore-{phase.name}", user="systemd"))
-    status = OK
-    try:
-        for name, want in desired.load(host, WANT_TYPES):
-            status = max(status, _restore_one(host, name, want, phase, order))
-    except (HostError, SchemaError) as error:
-        _say(f"{phase.name}: {error}")
-        return FAILED
-    return status
+    return max([_restore_one(host, name, want, phase, order) for name, want in desired.load(host, WANT_TYPES)] + [OK])
 
 
 def _restore_one(host: Host, name: str, want: Any, phase: Phase, order: Order) -> int:
+    """Bring back one wish; whatever goes wrong with it, the others still get their turn."""
+    try:
+        if isinstance(want, SchemaError):
+            raise want
+        return _converge(host, name, want, phase, order)
+    except (HostError, SchemaError) as error:
+        _say(f"{phase.name}: {name}: {error}")
+        return FAILED
+
+
+def _converge(host: Host, name: str, want: Any, phase: Phase, order: Order) -> int:
     feature = FEATURES[name]
     if not feature.restored:
         return OK

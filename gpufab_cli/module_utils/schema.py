@@ -94,7 +94,7 @@ LONG = 16
 """So many items make a list worth remembering."""
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def hints(cls: type) -> Mapping[str, Any]:
     """The resolved field types of a dataclass, constraints included."""
     return _get_type_hints(cls, include_extras=True)

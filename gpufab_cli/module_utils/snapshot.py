@@ -27,6 +27,8 @@ class Snapshot:
     seen: Dict[str, Any] = field(default_factory=dict)
     desired: Dict[str, Union[str, Absent, Unknown]] = field(default_factory=dict)
     records: Dict[str, Record] = field(default_factory=dict)
+    wishes: Dict[str, str] = field(default_factory=dict)
+    """Digests of what each feature was asked for: a plan for another wish may miss what this one did not read."""
     format: int = FORMAT
     kernel: str = ""
 

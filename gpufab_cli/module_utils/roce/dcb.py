@@ -23,7 +23,7 @@ def read(host: Reader, netdev: str, *, buffers: bool) -> Dcb:
     pfc = _query(host, "pfc", netdev)
     sizes = _query(host, "buffer", netdev) if buffers else Unknown("not asked for")
     return Dcb(
-        dcbx=_parse("dcbx", netdev, _query(host, "dcbx", netdev), _parse_dcbx),
+        dcbx=_read_owner(host, netdev),
         trust=dscp if isinstance(dscp, Unknown) else "dscp" if dscp else "pcp",
         dscp=dscp,
         pfc=_parse("pfc", netdev, pfc, _parse_pfc),
@@ -95,6 +95,14 @@ def _parse_ets(data: Dict[str, Any]) -> Tuple[Tuple[int, ...], Tuple[str, ...], 
     if not all(isinstance(word, str) for word in tc_tsa):
         raise TypeError("tc_tsa")
     return tuple(_int(tc, PRIORITIES - 1) for tc in prio_tc), tuple(tc_tsa), tuple(_int(bw, 100) for bw in tc_bw)
+
+
+def _read_owner(host: Reader, netdev: str) -> Union[Owner, Unknown]:
+    """Who owns DCBX. A driver without getdcbx has no DCBX that could: the host's settings stand (net/dcb/dcbnl.c)."""
+    output = _query(host, "dcbx", netdev)
+    if isinstance(output, Output) and output.rc != 0 and "Operation not supported" in output.stderr:
+        return "host"
+    return _parse("dcbx", netdev, output, _parse_dcbx)
 
 
 def _parse_dcbx(data: Dict[str, Any]) -> Owner:

@@ -46,6 +46,8 @@ def findings(devices: Devices, want: RoceWant, port: PortWant, seen: PortSeen) -
         yield Finding("roce.traffic-class-rules", path, "; ".join(seen.traffic_class_rules))
     if seen.dcbx == "firmware" and "dcbx" not in (want.takeover or ()):
         yield Finding("foreign.dcbx", path, f"DCBX in the firmware of {netdev.name} decides PFC and ETS")
+    if isinstance(seen.dcbx, Unknown) and "dcbx" not in (want.takeover or ()):
+        yield Finding("foreign.dcbx", path, f"who owns the DCB settings: {seen.dcbx.reason}", unknown=True)
     qos = want.qos[port.qos]
     yield from _mask(path, seen, qos)
     small = short_buffers(port, netdev, seen, qos)

@@ -193,6 +193,21 @@ def test_a_write_that_fails_in_the_middle_is_undone_and_the_rest_not_begun():
     assert events(host)[2:] == [("toy p", "begin"), ("toy p", "failed"), ("toy p", "undone")]
 
 
+def test_a_mistake_of_gpufab_s_own_leaves_no_step_half_made():
+    host, toy = node(p=1), Toy()
+    plain = toy.apply
+
+    def apply(step, node):
+        plain(replace(step, changes=step.changes[:1]), node)
+        if step.changes[0].desired == 2:
+            raise KeyError("names")
+
+    toy.apply = apply
+    outcome = converge(host, toy, ToyWant({"p": 2}), ALL)
+    assert outcome.steps[1].reason == "unexpected KeyError: 'names'; undone"
+    assert values(host) == {"p/a": "1", "p/b": "1"}
+
+
 def test_exit_0_without_effect_is_a_failure_by_name():
     host, toy = node(p=1), Toy()
     toy.deaf = ("p",)

@@ -104,7 +104,12 @@ def test_who_runs_dcbx(text, owner):
     assert dcb.read(host("dcbx", ok(text)), "ens1", buffers=False).dcbx == owner
 
 
-@pytest.mark.parametrize("answer", [ok("[]"), ok('{"x":true}'), failed("Attribute read: Operation not supported\n")])
+def test_a_driver_without_dcbx_leaves_the_settings_to_the_host():
+    answer = failed("Attribute read: Operation not supported\n")
+    assert dcb.read(host("dcbx", answer), "ens1", buffers=False).dcbx == "host"
+
+
+@pytest.mark.parametrize("answer", [ok("[]"), ok('{"x":true}'), failed("Attribute not found: x\n")])
 def test_a_driver_that_does_not_say_who_runs_dcbx_is_unknown(answer):
     assert isinstance(dcb.read(host("dcbx", answer), "ens1", buffers=False).dcbx, Unknown)
 

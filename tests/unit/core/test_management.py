@@ -149,3 +149,19 @@ def test_ssh_to_an_address_that_no_port_has_comes_over_the_port_on_the_way(own):
     assert routed(host, "10.10.0.9", "rail0")["rail0"] == ("ssh",)
     host.answers["ip", "-j", "route", "get", "10.10.0.9"] = failed("Network is unreachable")
     assert isinstance(found(host), Unknown)
+
+
+def test_an_internal_port_of_open_vswitch_may_be_carried_by_any_uplink():
+    rows = [*ADDRESSES, {"ifname": "br-ex", "addr_info": [{"local": "10.10.0.1", "prefixlen": 24}]}]
+    host = node(tcp=SSH, addresses=[row for row in rows if row["ifname"] != "rail0"])
+    host.links["/sys/class/net/br-ex"] = "../../devices/virtual/net/br-ex"
+    host.answers["ip", "-j", "route", "get", "10.10.0.9"] = ok([{"dst": "10.10.0.9", "dev": "br-ex"}])
+    host.files["/sys/class/net/ovs-system/lower_ens1"] = ""
+    assert found(host)["ens1"] == ("ssh",)
+
+
+def test_a_file_system_that_names_no_server_may_be_behind_any_port():
+    host = node(mounts="beegfs_nodev /scratch beegfs rw,relatime,cfgFile=/etc/beegfs/beegfs-client.conf 0 0\n")
+    for name in ("ens1", "ens2"):
+        host.files[f"/sys/class/net/{name}/device/vendor"] = "0x15b3"
+    assert found(host) == {"ens1": ("storage",), "ens2": ("storage",)}

@@ -1,0 +1,82 @@
+"""The program on the node: what it collects, and what it brings back."""
+
+import io
+import json
+
+import pytest
+
+from gpufab_cli.module_utils import desired, program
+
+from .test_converge import Toy, ToyWant, node, values
+
+
+@pytest.fixture
+def toys(monkeypatch):
+    """Two features of one kind, in the order in which they are restored."""
+    first, second = Toy(), Toy()
+    first.name = "alpha"
+    monkeypatch.setattr(program, "FEATURES", {"alpha": first, "toy": second})
+    monkeypatch.setattr(program, "WANT_TYPES", {"alpha": ToyWant, "toy": ToyWant})
+    return first, second
+
+
+def kept(host, feature, text=None):
+    host.files[desired.desired_path(feature)] = text or desired.desired_text(feature, ToyWant({"p": 2}))
+
+
+def remembering(host):
+    host.files["/var/lib/gpufab/management-ports.json"] = "[]\n"
+    return host
+
+
+def test_a_kept_wish_is_brought_back(toys, capsys):
+    host = remembering(node(p=1))
+    kept(host, "toy")
+    assert program.restore(host, program.LATE) == program.OK
+    assert values(host) == {"p/a": "2", "p/b": "2"}
+    assert "late: toy p: made" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["{", '{"format": 9}', '{"format": 1, "want": {"values": 3}}'])
+def test_one_damaged_file_keeps_no_other_wish_from_its_turn(toys, text, capsys):
+    host = remembering(node(p=1))
+    kept(host, "alpha", text)
+    kept(host, "toy")
+    assert program.restore(host, program.LATE) == program.FAILED
+    assert values(host) == {"p/a": "2", "p/b": "2"}
+    assert "late: alpha: " in capsys.readouterr().err
+
+
+def test_without_a_memory_of_management_ports_nothing_is_touched(toys):
+    host = node(p=1)
+    kept(host, "toy")
+    assert program.restore(host, program.LATE) == program.FAILED
+    assert values(host) == {"p/a": "1", "p/b": "1"}
+
+
+def test_a_device_restore_touches_that_device_alone(toys):
+    host = remembering(node(p=1, q=1))
+    kept(host, "toy", desired.desired_text("toy", ToyWant({"p": 2, "q": 2})))
+    assert program.restore(host, program.Phase("device", device="q")) == program.OK
+    assert values(host) == {"p/a": "1", "p/b": "1", "q/a": "2", "q/b": "2"}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"wants": {"nosuch": {}}}', '{"wants": {"node": {"x": 1}}}'])
+def test_wishes_that_make_no_sense_are_a_usage_error_and_no_snapshot(text, capsys):
+    out = io.StringIO()
+    assert program.collect(node(), io.StringIO(text), out) == program.USAGE
+    assert out.getvalue() == ""
+    assert "wishes on stdin" in capsys.readouterr().err
+
+
+def test_a_snapshot_comes_behind_its_marker():
+    out = io.StringIO()
+    assert program.collect(node(), io.StringIO('{"wants": {}}'), out) == program.OK
+    marker, text = out.getvalue().splitlines()
+    assert marker == program.MARKER
+    assert json.loads(text)["boot_id"] == "boot-1"
+
+
+@pytest.mark.parametrize("argv", [[], ["restore"], ["restore", "soon"], ["restore", "device"], ["collect", "x"]])
+def test_usage(argv):
+    assert program.main(argv) == program.USAGE
