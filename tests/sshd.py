@@ -39,7 +39,6 @@ class Sshd:
         self.host_key, self.user_key = host_key, user_key
         self.connections = 0
         self.logging_in = 0  # connections of :meth:`crowded` that are not logged in yet
-        self.most_logging_in = 0
         self.max_startups = 0
         self.dropped = 0
         self.drop_first = 0
@@ -73,7 +72,6 @@ class Sshd:
     def crowded(self, connection):
         """Drops connections beyond MaxStartups, as sshd does."""
         self.logging_in += 1
-        self.most_logging_in = max(self.most_logging_in, self.logging_in)
         if self.logging_in > self.max_startups:
             self.logging_in -= 1
             self.dropped += 1

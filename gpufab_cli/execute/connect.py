@@ -24,6 +24,7 @@ from typing import IO
 import paramiko
 
 from gpufab_cli.execute.handshakes import Handshakes
+from gpufab_cli.execute.known import KnownHosts
 from gpufab_cli.execute.target import Target
 from gpufab_cli.execute.way import Way, WayError, arguments, find_way
 
@@ -107,7 +108,7 @@ class Ssh:
     """Runs commands over SSH; keeps what is the same for all hosts of a run."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, ...], paramiko.HostKeys] = {}
+        self._known: dict[tuple[str, ...], KnownHosts] = {}
         self._lock = threading.Lock()
         self._handshakes = Handshakes()
 
@@ -172,24 +173,16 @@ class Ssh:
         names = tuple(str(path) for path in way.known_hosts)
         with self._lock:
             if names not in self._known:
-                self._known[names] = _host_keys(names)
-            known = self._known[names].lookup(way.key_name)
-        for kind, key in (known or {}).items():
-            client.get_host_keys().add(way.key_name, kind, key)
+                self._known[names] = KnownHosts(names)
+            known = self._known[names].keys(way.key_name)
+        for key in known:
+            client.get_host_keys().add(way.key_name, key.get_name(), key)
 
 
 def _is_chance(error: Exception) -> bool:
     """Whether a login broke off before anything was decided. paramiko has no type of its own for a missing banner."""
     banner = isinstance(error, paramiko.SSHException) and "protocol banner" in str(error)
     return banner or isinstance(error, (EOFError, ConnectionError))
-
-
-def _host_keys(names: Sequence[str]) -> paramiko.HostKeys:
-    keys = paramiko.HostKeys()
-    for name in names:
-        with contextlib.suppress(OSError):  # a file that only root may read, say; the ssh program then decides
-            keys.load(name)
-    return keys
 
 
 @contextlib.contextmanager
