@@ -6,7 +6,7 @@ there), ``Unknown`` (could not be read, with the reason) and a value, zero and e
 
 import enum
 from dataclasses import dataclass, field
-from typing import Any, FrozenSet, Tuple, Union
+from typing import Any, FrozenSet, Mapping, Tuple, Union
 
 Path = Tuple[str, ...]
 
@@ -83,6 +83,7 @@ class Step:
     ``blocked`` names what forbids the step whatever is consented to, such as a foreign writer; "" otherwise.
     ``users`` are those whose device the step takes away, in words; Unknown when that cannot be told.
     A step that is not ``undoable``, such as a reset, is left as it ended when it fails.
+    ``undoes``: it is the way back of one that failed (:mod:`.before`).
     """
 
     name: str
@@ -92,6 +93,7 @@ class Step:
     blocked: str = ""
     users: Union[Tuple[str, ...], Unknown] = ()
     undoable: bool = True
+    undoes: bool = False
 
     @property
     def unknowns(self) -> Tuple[Change, ...]:
@@ -125,11 +127,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Plan:
-    """What one feature would do on one node, in this order, and what it found besides."""
+    """What one feature would do on one node, in this order, and what it found besides.
+
+    ``skipped`` are the devices that do not answer, by PCI address, with the reason: no step holds their values. One
+    that falls silent while a step is made has not taken that step.
+    """
 
     steps: Tuple[Step, ...] = ()
     pending: Tuple[Pending, ...] = ()
     findings: Tuple[Finding, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def clean(self) -> bool:

@@ -7,7 +7,7 @@ import enum
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Tuple, Union
 
-from . import desired, idle, journal, planning, record
+from . import before, desired, idle, journal, planning, record
 from .change import Change, Finding, Impact, Path, Pending, Plan, Step, Unknown
 from .feature import Applies
 from .host import Host, HostError
@@ -164,6 +164,12 @@ class _Pass:
         return self._users
 
     def _make(self, step: Step) -> StepResult:
+        before.forget(self._host, step)  # of a run that was killed
+        result = self._attempt(step)
+        before.forget(self._host, step)
+        return result
+
+    def _attempt(self, step: Step) -> StepResult:
         self._journal(step, "begin")
         problem = self._apply_and_read_back(step)
         if problem is None:
@@ -214,11 +220,14 @@ class _Pass:
         seen = self._feature.gather(self._host, self._snapshot.devices, want)
         kept = {name: desired.digest(self._host, name)} if self._feature.restored else {}
         snapshot = replace(self._snapshot, seen={name: seen}, desired=kept, records=records)
-        steps = self._feature.plan(snapshot, want).steps
+        plan = self._feature.plan(snapshot, want)
+        steps = plan.steps
         if step.name.startswith(desired.PERSIST + " "):
             persist = desired.persist_step(name, self._want, kept.get(name))
             steps = (persist,) if persist is not None else ()
-        return {c.path: c for again in steps if again.name == step.name for c in again.changes}
+        silent = (c for c in step.changes if c.path[0] in plan.skipped)
+        left = {c.path: replace(c, current=Unknown(plan.skipped[c.path[0]])) for c in silent}
+        return {**left, **{c.path: c for again in steps if again.name == step.name for c in again.changes}}
 
     def _undo(self, step: Step) -> Optional[str]:
         """Bring back the old values in reverse order; what could not be brought back, in words."""
@@ -239,7 +248,8 @@ class _Pass:
             replace(change, current=now.get(change.path, change.desired), desired=change.current)
             for change in reversed(step.changes)
         ]
-        return replace(step, changes=tuple(change for change in changes if change.current != change.desired))
+        changes = [change for change in changes if change.current != change.desired]
+        return replace(step, changes=tuple(changes), undoes=True)
 
 
 def _listed(changes: Iterable[Change]) -> str:

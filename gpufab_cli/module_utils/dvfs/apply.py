@@ -98,6 +98,6 @@ def jobs_step(step: Step, host: Host) -> None:
             host.symlink(path, change.desired)
         elif change.desired == sha256(hooks.content(path)):
             host.put(path, hooks.content(path), hooks.mode(path))
-    if host.exists("/run/systemd/system"):
+    if host.exists(services.SYSTEMD):
         host.run("systemctl", "daemon-reload")
         host.run("systemctl", "start" if host.exists(f"{hooks.UNITS}/{hooks.TIMER}") else "stop", hooks.TIMER)

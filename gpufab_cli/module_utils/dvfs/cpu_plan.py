@@ -2,11 +2,11 @@
 
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ..change import ABSENT, Change, Finding, Step
+from ..change import ABSENT, Change, Finding, Step, Unknown
 from ..snapshot import Snapshot
 from . import services
 from .gpu_plan import FEATURE, changed_again
-from .seen import CpuSeen, DvfsSeen, Spread, everywhere
+from .seen import CpuSeen, DvfsSeen, Service, Spread, everywhere
 from .want import CpuWant
 
 KHZ = 1000
@@ -34,12 +34,14 @@ def plan(snapshot: Snapshot, wish: CpuWant) -> Tuple[List[Step], List[Finding]]:
     seen: DvfsSeen = snapshot.seen[FEATURE]
     refused = _refused(seen, wish)
     findings = [*dict.fromkeys(refused.values()), *_others(seen, wish)]
+    undecided = _undecided(seen, wish)
     changes: List[Change] = []
     for name, desired in _wanted(seen.cpu, wish).items():
         current = getattr(seen.cpu, name)
         if name in refused or current == desired:
             continue
-        changes.append(Change(("cpu", name), current, desired, CODES[name]))
+        found = current if undecided is None else undecided
+        changes.append(Change(("cpu", name), found, desired, CODES[name]))
         findings += changed_again(snapshot, ("cpu", name), current, desired)
     step = Step(f"{FEATURE} cpu", tuple(changes), blocked=_owner(seen, wish))
     return ([step] if changes else []), findings
@@ -86,12 +88,17 @@ def _refused(seen: DvfsSeen, wish: CpuWant) -> Dict[str, Finding]:
         words = _why_not(name, cpu, wish)
         if words:
             found[name] = Finding("dvfs.cpu-refused", ("cpu", name), words)
-    service = seen.services.get(services.TUNED)
-    if wish.tuned_profile is not None and (service is None or service.active != "active"):
-        state = service.active if service is not None and service.loaded else "not installed"
-        words = f"{services.TUNED} is {state}"
-        found["tuned_profile"] = Finding("dvfs.tuned-inactive", ("cpu", "tuned_profile"), words)
+    if wish.tuned_profile is not None and isinstance(seen.services, dict):
+        words = _tuned_inactive(seen.services.get(services.TUNED))
+        if words:
+            found["tuned_profile"] = Finding("dvfs.tuned-inactive", ("cpu", "tuned_profile"), words)
     return found
+
+
+def _tuned_inactive(service: Optional[Service]) -> str:
+    if service is not None and service.active == "active":
+        return ""
+    return f"{services.TUNED} is {service.active if service is not None and service.loaded else 'not installed'}"
 
 
 def _why_not(name: str, cpu: CpuSeen, wish: CpuWant) -> str:
@@ -134,16 +141,31 @@ def _why_not_range(cpu: CpuSeen, wish: CpuWant, name: str) -> str:
     return f"{mhz} MHz is not within {-(-low // KHZ)}..{high // KHZ} MHz"
 
 
+def _undecided(seen: DvfsSeen, wish: CpuWant) -> Optional[Unknown]:
+    """Why nobody can tell whether these values are gpufab's to set, if that is so."""
+    found = seen.services
+    if not isinstance(found, Unknown) or (wish.takeover and wish.tuned_profile is None):
+        return None
+    return Unknown(f"cannot tell whether tuned or power-profiles-daemon runs: {found.reason}")
+
+
 def _owner(seen: DvfsSeen, wish: CpuWant) -> str:
     """Who sets these values whenever it sees fit, so that setting them once is no use."""
-    if wish.takeover or wish.tuned_profile is not None:
+    found = seen.services
+    if wish.takeover or wish.tuned_profile is not None or isinstance(found, Unknown):
         return ""
-    active = [unit for unit in services.CPU_OWNERS if unit in seen.services and seen.services[unit].active == "active"]
+    active = [unit for unit in services.CPU_OWNERS if unit in found and found[unit].active == "active"]
     return f"{' and '.join(active)} sets the CPUs' governor and EPP" if active else ""
 
 
 def _others(seen: DvfsSeen, wish: CpuWant) -> Iterator[Finding]:
     """Services that set the same values, whether or not something differs now."""
+    undecided = _undecided(seen, wish)
+    if undecided is not None:
+        code = "dvfs.cpu-owner" if wish.tuned_profile is None else "dvfs.tuned-inactive"
+        yield Finding(code, ("cpu",), undecided.reason, unknown=True)
+    if isinstance(seen.services, Unknown):
+        return
     for unit in (*services.CPU_OWNERS, services.CPUPOWER):
         service = seen.services.get(unit)
         own = unit == services.TUNED and wish.tuned_profile is not None

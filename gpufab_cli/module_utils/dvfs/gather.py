@@ -26,12 +26,14 @@ def gather(host: Reader, devices: Devices, want: DvfsWant) -> DvfsSeen:
 
 
 def _gpus(
-    host: Reader, devices: Devices, want: DvfsWant, found: Dict[str, Service]
+    host: Reader, devices: Devices, want: DvfsWant, found: Union[Dict[str, Service], Unknown]
 ) -> Tuple[Union[Dict[str, GpuSeen], Unknown], Dict[str, str]]:
     """What is set before nvidia-persistenced has started may be lost with it: then it is not known yet."""
     wanted = [gpu.pci for gpu in want.gpus]
     if not wanted:
         return {}, {}
+    if isinstance(found, Unknown):
+        return Unknown(f"cannot tell whether {services.PERSISTENCED} is about to start: {found.reason}"), {}
     for unit in (services.PERSISTENCED, services.FABRIC_MANAGER):
         if unit in found and found[unit].starting:
             return Unknown(f"{unit} is about to start"), {}

@@ -1,7 +1,7 @@
 """Decide what would change on the GPUs of a node. Pure."""
 
 from dataclasses import dataclass, field
-from typing import Any, FrozenSet, Iterator, List, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Tuple
 
 from .. import record
 from ..change import ABSENT, Absent, Change, Finding, Impact, Path, Pending, Step, Unknown, Where
@@ -38,6 +38,8 @@ class GpuParts:
     mig: List[Step] = field(default_factory=list)
     pending: List[Pending] = field(default_factory=list)
     findings: List[Finding] = field(default_factory=list)
+    skipped: Dict[str, str] = field(default_factory=dict)
+    """GPUs that do not answer, with the reason."""
 
     def steps(self) -> List[Step]:
         """One step for all that runs: a node whose GPUs differ is slower than one of the lowest."""
@@ -54,6 +56,7 @@ def plan(snapshot: Snapshot, want: DvfsWant) -> GpuParts:
         problem = _problem(snapshot.devices, seen, want, gpu)
         if problem is not None:
             parts.findings.append(problem)
+            parts.skipped[gpu.pci] = problem.evidence
         elif isinstance(seen.gpus, Unknown):
             parts.changes += _all_unknown(gpu.pci, policy, seen.gpus)
         else:
@@ -244,7 +247,7 @@ def _of_jobs(seen: DvfsSeen) -> Iterator[Finding]:
 
 def persistenced(seen: DvfsSeen) -> Optional[Step]:
     """The step that has nvidia-persistenced run, where it is installed and does not."""
-    service = seen.services.get(services.PERSISTENCED)
+    service = seen.services.get(services.PERSISTENCED) if isinstance(seen.services, dict) else None
     if service is None or not service.loaded or service.starting or service.active == "active":
         return None
     change = Change((services.PERSISTENCED,), service.active, "active", "dvfs.persistenced")

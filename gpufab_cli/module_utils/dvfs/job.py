@@ -48,20 +48,24 @@ def end(host: Host, environment: Mapping[str, str]) -> Tuple[str, ...]:
 
 
 def sweep(host: Host) -> Tuple[str, ...]:
-    """End the jobs that are gone: their step daemons have ended, whoever killed the epilog."""
+    """End the jobs that are gone: their step daemons have ended, whoever killed the epilog or kept it waiting."""
     running = _running(host)
     gone = [job for job in jobs.names(host) if job not in running]
     return _end(host, tuple(gone))
 
 
-def _end(host: Host, ended: Tuple[str, ...]) -> Tuple[str, ...]:
-    ended = tuple(job for job in ended if host.exists(jobs.path(job)))
-    for job in ended:
-        host.remove(jobs.path(job))
-    want = _kept(host)
-    if not ended or want is None:
+def _end(host: Host, gone: Tuple[str, ...]) -> Tuple[str, ...]:
+    """End the jobs that are gone. A job is forgotten when the policy's values are back, and until then swept again."""
+    for job in gone:
+        jobs.end(host, job)
+    ended, want = jobs.ended(host), _kept(host)
+    if not ended:
         return ()
-    return _words(" ".join(ended), _converge(host, want, ended[0]))
+    outcome = _converge(host, want, ended[0]) if want is not None else Outcome()
+    if not _gpus_left(outcome):
+        for job in ended:
+            jobs.forget(host, job)
+    return _words(" ".join(ended), outcome)
 
 
 def _job(environment: Mapping[str, str]) -> str:
@@ -98,8 +102,13 @@ def _converge(host: Host, want: DvfsWant, job: str) -> Outcome:
 
 def _failed(outcome: Outcome) -> bool:
     refused = any(finding.code in ("dvfs.power-range", "dvfs.clock-range") for finding in outcome.findings)
+    return refused or _gpus_left(outcome)
+
+
+def _gpus_left(outcome: Outcome) -> bool:
+    """Whether a GPU may have other values than wanted."""
     gpus = (result for result in outcome.steps if result.step.name == GPUS)
-    return refused or any(result.status is not Status.MADE for result in gpus)
+    return any(result.status is not Status.MADE for result in gpus)
 
 
 def _words(job: str, outcome: Outcome) -> Tuple[str, ...]:

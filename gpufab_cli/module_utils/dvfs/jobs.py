@@ -17,6 +17,8 @@ from .want import GpuPolicy
 FOLDER = "/var/lib/gpufab/jobs"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _FILE = r"([0-9]{1,18})\.json"
+_ENDED = r"([0-9]{1,18})\.ended"
+"""A job that has ended, and whose GPUs may still have its values."""
 REQUEST = r"(?:^|\s)gpufab:([a-z0-9=,-]+)(?:\s|$)"
 """What a job asks for, anywhere in its comment: gpufab:graphics=1200-1500,power=500 (MHz, W)."""
 
@@ -32,11 +34,27 @@ def read(host: Reader) -> Tuple[JobSeen, ...]:
     return tuple(job for job in found if job is not None)
 
 
-def names(host: Reader) -> Tuple[str, ...]:
+def names(host: Reader, pattern: str = _FILE) -> Tuple[str, ...]:
     """The ids of all jobs that have a file, also of an earlier boot."""
     listed = host.names(FOLDER)
-    found = (re.fullmatch(_FILE, name) for name in (listed if isinstance(listed, tuple) else ()))
+    found = (re.fullmatch(pattern, name) for name in (listed if isinstance(listed, tuple) else ()))
     return tuple(match[1] for match in found if match)
+
+
+def ended(host: Reader) -> Tuple[str, ...]:
+    """The jobs that have ended and whose values may still be there."""
+    return names(host, _ENDED)
+
+
+def end(host: Host, job: str) -> None:
+    """From now on the plan wants the policy's values; that a job had others is known until :func:`forget`."""
+    if host.exists(path(job)):
+        host.rename(path(job), f"{FOLDER}/{job}.ended")
+
+
+def forget(host: Host, job: str) -> None:
+    """The policy's values are back."""
+    host.remove(f"{FOLDER}/{job}.ended")
 
 
 def _job(host: Reader, job: str) -> Optional[JobSeen]:

@@ -26,7 +26,7 @@ def plan(snapshot: Snapshot, want: DvfsWant) -> Plan:
         daemon = gpu_plan.persistenced(seen)
         steps += [daemon] if daemon is not None else []
     parts = gpu_plan.plan(snapshot, want)
-    return Plan(tuple(steps + parts.steps()), tuple(parts.pending), tuple(findings + parts.findings))
+    return Plan(tuple(steps + parts.steps()), tuple(parts.pending), tuple(findings + parts.findings), parts.skipped)
 
 
 def _files(seen: DvfsSeen, want: JobsWant) -> Iterator[Change]:

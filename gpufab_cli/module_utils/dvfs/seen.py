@@ -92,7 +92,7 @@ class DvfsSeen:
     gpus: Union[Dict[str, GpuSeen], Unknown] = field(default_factory=dict)
     lost: Dict[str, str] = field(default_factory=dict)
     cpu: CpuSeen = CpuSeen()
-    services: Dict[str, Service] = field(default_factory=dict)
+    services: Union[Dict[str, Service], Unknown] = field(default_factory=dict)
     writers: Tuple[str, ...] = ()
     """Programs that run and are known to set clocks or power, in words."""
     files: Dict[str, Union[str, Absent, Unknown]] = field(default_factory=dict)

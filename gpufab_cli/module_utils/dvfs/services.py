@@ -1,12 +1,14 @@
 """Who else sets clocks and power on a node: services of systemd, and daemons that run."""
 
-from typing import Dict, Tuple
+from typing import Dict, Tuple, Union
 
 from ..change import Unknown
 from ..host import Reader
 from ..processes import processes
 from .seen import Service
 
+SYSTEMD = "/run/systemd/system"
+"""Where systemd is the init system (sd_booted(3))."""
 PERSISTENCED = "nvidia-persistenced.service"
 FABRIC_MANAGER = "nvidia-fabricmanager.service"
 TUNED = "tuned.service"
@@ -29,11 +31,12 @@ _DAEMONS = {
 """By the kernel's 15 characters of their name."""
 
 
-def read(host: Reader) -> Dict[str, Service]:
-    """The services by unit name; none where systemd does not answer."""
+def read(host: Reader) -> Union[Dict[str, Service], Unknown]:
+    """The services by unit name; none where no systemd runs, Unknown where it does and does not answer."""
     output = host.query("systemctl", "show", "--property=Id,LoadState,ActiveState,UnitFileState,Job", *UNITS)
     if isinstance(output, Unknown) or output.rc != 0:
-        return {}
+        said = output.reason if isinstance(output, Unknown) else f"systemctl show: {output.error}"
+        return Unknown(said) if host.exists(SYSTEMD) else {}
     blocks = [dict(line.partition("=")[::2] for line in b.splitlines()) for b in output.stdout.strip().split("\n\n")]
     return {
         block["Id"]: Service(

@@ -111,6 +111,8 @@ class GpuHost(FakeHost):
         if argv[0] == "nvidia-smi":
             return self._smi(list(argv[1:]))
         if argv[:2] == ("systemctl", "show"):
+            if self.systemd is None:
+                return Output(1, "", "no answer\n")
             return ok("\n\n".join(f"Id={unit}.service\n{text}" for unit, text in self.systemd.items()))
         if argv[:2] == ("devlink", "-j"):
             return ok({"info": {}})

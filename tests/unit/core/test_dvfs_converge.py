@@ -11,7 +11,7 @@ from gpufab_cli.module_utils.converge import Order, Status, converge
 from gpufab_cli.module_utils.dvfs import job
 from gpufab_cli.module_utils.dvfs.feature import Dvfs
 from gpufab_cli.module_utils.dvfs.want import GpuPolicy, JobsWant
-from gpufab_cli.module_utils.host import HostError
+from gpufab_cli.module_utils.host import BusyLockError, HostError
 from tests.fakes import ok
 
 from .dvfs_node import GPU0, GPU1, H100, POLICY, GpuHost, want
@@ -118,6 +118,41 @@ def test_a_lost_gpu_does_not_keep_the_others_from_their_policy():
     assert statuses(outcome)["dvfs gpus"] is Status.MADE
     assert [finding.code for finding in outcome.findings] == ["dvfs.gpu-lost"]
     assert host.locks == {(GPU0, "-lgc"): (1200, 1980)}
+
+
+def test_a_gpu_that_falls_off_the_bus_while_it_is_set_has_not_been_set():
+    host = node()
+    original = host._set
+
+    def last_words(pci, argv):
+        said = original(pci, argv)
+        if pci == GPU1 and argv[0] == "-lgc":
+            host.gpus[GPU1] = None
+        return said
+
+    host._set = last_words
+    result = run(host).steps[-1]
+    assert (result.step.name, result.status) == ("dvfs gpus", Status.FAILED)
+    assert f"{GPU1}/power_limit_w is UNKNOWN" in result.reason
+    assert "could not be undone" in result.reason
+    assert host.gpus[GPU0].power_limit_w == 700.0  # the other one is as it was
+
+
+def test_systemd_that_does_not_answer_withholds_gpus_and_says_so(applied):
+    applied.reload()
+    applied.files["/run/systemd/system/x"] = ""
+    applied.systemd = None
+    (step,) = audit(applied).steps
+    assert {change.current for change in step.changes} == {
+        Unknown("cannot tell whether nvidia-persistenced.service is about to start: systemctl show: exit 1: no answer")
+    }
+    assert statuses(run(applied))["dvfs gpus"] is Status.UNKNOWN
+
+
+def test_without_systemd_there_is_nobody_to_wait_for():
+    host = node()
+    host.systemd = None
+    assert statuses(run(host))["dvfs gpus"] is Status.MADE
 
 
 def test_a_job_that_resets_power_is_seen_and_told(applied):
@@ -237,6 +272,34 @@ def test_a_killed_epilog_is_made_good_by_the_sweep(applied):
     job.sweep(applied)
     assert limits(applied)[GPU0] == 650.0
     assert audit(applied).clean
+
+
+def test_an_epilog_that_could_not_have_the_node_is_made_good_by_the_sweep(applied, monkeypatch):
+    def held(*_):
+        raise BusyLockError("another gpufab run holds the node")
+
+    job.begin(applied, slurm())
+    with monkeypatch.context() as patch:
+        patch.setattr(applied, "lock", held)
+        with pytest.raises(BusyLockError):
+            job.end(applied, slurm())
+        with pytest.raises(BusyLockError):
+            job.sweep(applied)
+    assert limits(applied) == {GPU0: 500.0, GPU1: 500.0}
+    assert job.sweep(applied) == ("job 123: dvfs gpus: made",)
+    assert limits(applied) == {GPU0: 650.0, GPU1: 650.0}
+    assert audit(applied).clean
+    assert job.sweep(applied) == ()
+
+
+def test_a_job_whose_gpus_refuse_the_policy_is_swept_until_they_take_it(applied):
+    job.begin(applied, slurm())
+    applied.refuses = {GPU0}
+    assert "failed" in job.end(applied, slurm())[0]
+    assert "failed" in job.sweep(applied)[0]
+    applied.refuses = set()
+    assert job.sweep(applied) == ("job 123: dvfs gpus: made",)
+    assert (limits(applied)[GPU0], job.sweep(applied)) == (650.0, ())
 
 
 def test_a_prolog_killed_before_it_set_anything_is_made_good_too(applied):

@@ -159,6 +159,24 @@ def test_a_service_that_owns_the_cpus_is_not_fought_over(unit):
     assert step.blocked == ""
 
 
+SILENT = Unknown("systemctl did not answer within 10 s")
+
+
+@pytest.mark.parametrize(
+    ("wish", "code"),
+    [({"governor": "performance"}, "dvfs.cpu-owner"), ({"tuned_profile": "balanced"}, "dvfs.tuned-inactive")],
+)
+def test_systemd_that_does_not_answer_withholds_the_step_as_unknown(wish, code):
+    result = plan(snapshot({}, cpu=replace(INTEL, tuned_profile="powersave"), services=SILENT), cpu_want(**wish))
+    assert [SILENT.reason in change.current.reason for change in result.steps[0].changes] == [True]
+    assert [(f.code, f.unknown, "not installed" in f.evidence) for f in result.findings] == [(code, True, False)]
+
+
+def test_who_takes_over_need_not_know_who_else_runs():
+    result = plan(snapshot({}, cpu=INTEL, services=SILENT), cpu_want(governor="performance", takeover=True))
+    assert (result.steps[0].unknowns, result.findings) == ((), ())
+
+
 def test_cpupower_is_named_and_no_owner():
     result = plan(
         snapshot({}, cpu=INTEL, services={"cpupower.service": service("inactive")}), cpu_want(governor="performance")

@@ -1,0 +1,34 @@
+"""What a step found before it wrote and its changes do not hold: kept for the undo of that step, and no longer.
+
+Some devices hide what they are set to until something has been made, and some lose more than the value that is
+changed. What is found then goes to a file of the running system, so that the undo does not have to guess.
+"""
+
+import json
+from typing import Any
+
+from .change import Step
+from .host import Host
+
+FOLDER = "/run/gpufab"
+
+
+def _file(step: Step) -> str:
+    return f"{FOLDER}/{step.name.replace(' ', '-').replace('/', '-')}.json"
+
+
+def keep(host: Host, step: Step, found: Any) -> None:
+    """Note what was found, as JSON data, in place of what was noted for the step before."""
+    host.put(_file(step), json.dumps(found).encode(), 0o600)
+
+
+def kept(host: Host, step: Step) -> Any:
+    """What the step has noted; None when it has noted nothing."""
+    text = host.read(_file(step))
+    return json.loads(text) if isinstance(text, str) else None
+
+
+def forget(host: Host, step: Step) -> None:
+    """The step is over, or is about to begin."""
+    if host.exists(_file(step)):
+        host.remove(_file(step))
