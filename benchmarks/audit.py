@@ -45,7 +45,7 @@ class Site:
 
     def run(self, *argv: str) -> None:
         """A program of this installation, in the fabric's folder; it must end well."""
-        env = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "ANSIBLE_PIPELINING": "True"}
+    XX
         done = subprocess.run(
             [str(BIN / argv[0]), *argv[1:]], cwd=self.folder, env=env, capture_output=True, text=True, check=False
         )

@@ -37,6 +37,9 @@ SSH_FAILED = 255
 RETRY_SECONDS = (0.5, 2.0)
 """After so long, at random, a connection that was lost is tried once more: not all of them at the same moment."""
 
+NO_STATUS = -1
+"""What paramiko gives for the exit status of a command that ended without one."""
+
 _CHUNK = 65536
 
 # What OpenSSH says when a connection fails or ends before login.
@@ -270,7 +273,10 @@ def _read(channel: paramiko.Channel, clock: Clock) -> Result:
         stderr += channel.recv_stderr(_CHUNK)
     if not channel.status_event.wait(clock.left("waiting for its end")):
         raise OverdueError(f"no answer within {clock.limit:g} s (waiting for its end)")
-    return Result(channel.recv_exit_status(), bytes(stdout), stderr)
+    status = channel.recv_exit_status()
+    if status == NO_STATUS and not channel.get_transport().is_active():
+        raise UnreachableError("the connection broke in the middle of its output")
+    return Result(status, bytes(stdout), stderr)
 
 
 def ssh_argv(target: Target, argv: Sequence[str], seconds: float) -> list[str]:
