@@ -45,7 +45,12 @@ class Site:
 
     def run(self, *argv: str) -> None:
         """A program of this installation, in the fabric's folder; it must end well."""
-    XX
+        env = {
+            **os.environ,
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),  # of this tree, wherever it was installed from
+            "ANSIBLE_PIPELINING": "True",  # as gpufab runs it
+        }
         done = subprocess.run(
             [str(BIN / argv[0]), *argv[1:]], cwd=self.folder, env=env, capture_output=True, text=True, check=False
         )
