@@ -150,6 +150,19 @@ class LabHost(FakeHost):
         except OSError as error:
             raise HostError(f"cannot write {path}: {error.strerror}") from error
 
+    def make_directory(self, path):
+        self._directory(path.rpartition("/")[0], "make", path.rpartition("/")[2])
+
+    def remove_directory(self, path):
+        self._directory(path, "remove")
+
+    def _directory(self, path, act, *name):
+        directory = self._entry(path)
+        if name and name[0] in directory.names:
+            return
+        self.writes.append((path, act, *name))
+        getattr(directory, act)(*name)
+
     @contextmanager
     def quiet(self):
         """Whatever is done meanwhile must write nothing."""

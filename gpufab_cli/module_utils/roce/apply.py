@@ -5,8 +5,9 @@ The same function undoes a step: it is given the changes turned round and in rev
 global pause overwrite one another (mlx5_set_port_pfc, mlx5_set_port_pause).
 """
 
-from typing import Any, Callable, Dict, Mapping, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
+from .. import before
 from ..change import ABSENT, Absent, Change, Step
 from ..devices import NET, PCI_DEVICES
 from ..host import Host, HostError
@@ -31,8 +32,21 @@ def apply(step: Step, host: Host) -> None:
     """
     changes = {change.path[1]: change for change in step.changes}
     port = _port(host, step.device)
+    hidden = _hidden(host, port, changes)
+    if hidden and not step.undoes:
+        before.keep(host, step, bnxt.look(host, port, hidden))
     for writer in dict.fromkeys(_WRITERS.get(name, _dcqcn) for name in changes):
         writer(host, port, changes)
+    found = before.kept(host, step) if hidden and step.undoes else None
+    if found is not None:
+        bnxt.put_back(host, port, found)
+
+
+def _hidden(host: Host, port: Port, changes: Changes) -> List[str]:
+    """The settings of a Broadcom port that cannot be read as they are found, or change more than is seen."""
+    if _backend(host, port) is not bnxt:
+        return []
+    return [name for name in changes if _WRITERS.get(name, _dcqcn) in (_ecn, _cnp, _dcqcn, _traffic_class)]
 
 
 def _port(host: Host, pci: str) -> Port:
@@ -49,9 +63,13 @@ def _rdma(port: Port) -> str:
     return port.rdma
 
 
-def _congestion_backend(host: Host, port: Port) -> CongestionBackend:
+def _backend(host: Host, port: Port) -> Optional[CongestionBackend]:
     driver = host.link(f"{PCI_DEVICES}/{port.pci}/driver")
-    backend = probe.congestion_backend(host, port, driver.rpartition("/")[2] if isinstance(driver, str) else "")
+    return probe.congestion_backend(host, port, driver.rpartition("/")[2] if isinstance(driver, str) else "")
+
+
+def _congestion_backend(host: Host, port: Port) -> CongestionBackend:
+    backend = _backend(host, port)
     if backend is None:
         raise HostError(probe.NOTHING)
     return backend

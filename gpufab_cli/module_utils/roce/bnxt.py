@@ -6,9 +6,9 @@ Older drivers only stage what is written until ``apply`` is.
 """
 
 import re
-from typing import Dict, Mapping, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Mapping, Sequence, Tuple, Union
 
-from ..change import ABSENT, Absent, Unknown
+from ..change import Absent, Unknown
 from ..host import Host, HostError, Reader
 from .backend import Congestion, Port, Turn
 from .seen import Control
@@ -21,6 +21,14 @@ ECT1 = 0b01
 DCQCN_MODE = 1
 _CNP_FILES = {"cnp_dscp": "cnp_dscp", "cnp_priority": "cnp_prio"}
 _KNOBS = {"min_time_between_cnps": "min_time_bet_cnp"}
+_ECN_FILES = ("ecn_enable", "ecn_marking", "cc_mode", "roce_prio")
+_WRITTEN: Dict[str, Tuple[str, ...]] = {
+    "ecn_np": _ECN_FILES,
+    "ecn_rp": _ECN_FILES,
+    "traffic_class": ("roce_dscp",),
+    **{name: (file,) for name, file in {**_CNP_FILES, **_KNOBS}.items()},
+}
+"""The files that are written for each setting."""
 
 Number = Union[int, Absent, Unknown]
 
@@ -67,32 +75,61 @@ def _ecn(host: Reader, port: Port) -> Union[Tuple[int, ...], Absent, Unknown]:
     return (priority,) if enabled and marking and isinstance(priority, int) else ()
 
 
-def _write(host: Host, port: Port, values: Mapping[str, int]) -> None:
-    """Make the device's directory, which stays, write, and apply."""
+def look(host: Host, port: Port, names: Iterable[str]) -> Dict[str, Any]:
+    """What the files of some settings hold before they are written, as JSON data for :func:`put_back`.
+
+    The device's directory is made if need be: without it nobody can tell.
+    """
+    folder = _folder(port)
+    made = not host.exists(folder)
+    host.make_directory(folder)
+    files = dict.fromkeys(file for name in names for file in _WRITTEN.get(name, ()))
+    found = {file: _number(host, port, file) for file in files}
+    values = {file: value for file, value in found.items() if isinstance(value, int)}
+    return {"made": made, "values": values, "unknown": [file for file in files if file not in values]}
+
+
+def put_back(host: Host, port: Port, found: Mapping[str, Any]) -> None:
+    """Write back what :func:`look` has found, and take the directory away if it was made for that.
+
+    Removing a directory alone brings no value back.
+
+    Raises:
+        HostError: some value could not be read before, or is not taken back.
+    """
+    values: Dict[str, int] = found["values"]
+    _write(host, port, values)
+    lost = [f"{file} was unreadable" for file in found["unknown"]]
+    lost += [f"{file} was {value:#x}" for file, value in values.items() if _number(host, port, file) != value]
+    if lost:
+        raise HostError(f"{_folder(port)}: {', '.join(lost)}, which cannot be undone")
+    if found["made"]:
+        host.remove_directory(_folder(port))
+
+
+def _folder(port: Port) -> str:
     if port.rdma is None:
         raise HostError(f"{port.netdev}: {NO_RDMA}")
-    host.make_directory(f"{CONFIGFS}/{port.rdma}")
+    return f"{CONFIGFS}/{port.rdma}"
+
+
+def _write(host: Host, port: Port, values: Mapping[str, int]) -> None:
+    """Make the device's directory, which stays, write, and apply."""
+    host.make_directory(_folder(port))
     for name, value in values.items():
-        host.set(path(port.rdma, name), hex(value))
-    host.set(path(port.rdma, "apply"), hex(1))
-
-
-def _forget(host: Host, port: Port) -> None:
-    """Back to where nobody could read: what the values were before the directory was made is not known."""
-    host.remove_directory(f"{CONFIGFS}/{port.rdma}")
+        host.set(path(str(port.rdma), name), hex(value))
+    host.set(path(str(port.rdma), "apply"), hex(1))
 
 
 def set_ecn(host: Host, port: Port, sides: Mapping[str, Turn]) -> None:
-    """Both sides are one switch of the port."""
+    """Both sides are one switch of the port. Back to ABSENT is :func:`put_back`'s work, here and below."""
     _, desired = sides["ecn_rp"] if "ecn_rp" in sides else sides["ecn_np"]
-    if desired is ABSENT:
-        _forget(host, port)
+    if not isinstance(desired, tuple):
         return
-    priorities = tuple(desired) if isinstance(desired, tuple) else ()
-    if not priorities:
+    if not desired:
         _write(host, port, {"ecn_enable": 0, "ecn_marking": 0})
         return
-    _write(host, port, {"ecn_marking": ECT1, "ecn_enable": 1, "cc_mode": DCQCN_MODE, "roce_prio": priorities[0]})
+    _write(host, port, {"ecn_marking": ECT1, "ecn_enable": 1, "cc_mode": DCQCN_MODE, "roce_prio": desired[0]})
 
 
 def set_cnp(host: Host, port: Port, values: Mapping[str, object]) -> None:
@@ -100,14 +137,13 @@ def set_cnp(host: Host, port: Port, values: Mapping[str, object]) -> None:
     known: Dict[str, int] = {_CNP_FILES[name]: value for name, value in values.items() if isinstance(value, int)}
     if known:
         _write(host, port, known)
-    if len(known) < len(values):
-        _forget(host, port)
 
 
 def set_dcqcn(host: Host, port: Port, values: Mapping[str, object]) -> None:
     """The parameters that bnxt_re has."""
-    known = {_KNOBS[knob]: value for knob, value in values.items() if isinstance(value, int)}
-    _write(host, port, known) if known else _forget(host, port)
+    known: Dict[str, int] = {_KNOBS[knob]: value for knob, value in values.items() if isinstance(value, int)}
+    if known:
+        _write(host, port, known)
 
 
 def read_traffic_class(host: Reader, port: Port) -> Number:
@@ -120,7 +156,5 @@ def read_traffic_class(host: Reader, port: Port) -> Number:
 
 def set_traffic_class(host: Host, port: Port, value: Union[int, Absent]) -> None:
     """The DSCP of RoCE packets; their ECN bits follow from whether ECN is on."""
-    if isinstance(value, Absent):
-        _forget(host, port)
-    else:
+    if isinstance(value, int):
         _write(host, port, {"roce_dscp": value >> 2})

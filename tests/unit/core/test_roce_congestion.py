@@ -180,10 +180,20 @@ def test_turning_ecn_on_and_off():
     assert [value for path, value in host.writes if path.endswith(("ecn_enable", "ecn_marking"))][-2:] == ["0x0", "0x0"]
 
 
-def test_undoing_to_absent_takes_the_directory_away():
-    host = broadcom()
-    bnxt.set_ecn(host, PORT, {"ecn_rp": ((3,), ABSENT)})
-    assert host.writes == [(f"{BNXT}/rocep24s0f1", "rmdir")]
+def test_what_cannot_be_read_before_cannot_be_undone():
+    host = broadcom(cc_mode="?")
+    found = bnxt.look(host, PORT, ["ecn_rp"])
+    with pytest.raises(HostError, match="cc_mode was unreadable, which cannot be undone"):
+        bnxt.put_back(host, PORT, found)
+
+
+def test_a_value_that_is_not_taken_back_is_told():
+    host = broadcom(cnp_dscp="0x10")
+    found = bnxt.look(host, PORT, ["cnp_dscp"])
+    host.files[bnxt.path("rocep24s0f1", "cnp_dscp")] = "0x30\n"
+    host.set = lambda path, value: None
+    with pytest.raises(HostError, match="cnp_dscp was 0x10"):
+        bnxt.put_back(host, PORT, found)
 
 
 def test_a_forced_traffic_class_is_the_dscp():
