@@ -5,7 +5,7 @@ file a kernel, which ``grubby`` edits.
 """
 
 import re
-from typing import Iterable, List, Literal, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, Literal, Tuple, Union
 
 from ..change import Absent, Unknown
 from ..host import Host, Reader
@@ -48,9 +48,29 @@ def _bls(host: Reader) -> Lines:
         text = host.read(f"{ENTRIES}/{name}")
         if not isinstance(text, str):
             return Unknown(str(text))
-        options = " ".join(re.findall(r"^options[ \t]+(.*)$", text, re.MULTILINE))
-        lines.append(tuple(options.replace("$kernelopts", _kernelopts(host)).split()))
+        lines.append(_options(host, text))
     return tuple(lines)
+
+
+def _options(host: Reader, entry: str) -> Tuple[str, ...]:
+    options = " ".join(re.findall(r"^options[ \t]+(.*)$", entry, re.MULTILINE))
+    return tuple(options.replace("$kernelopts", _kernelopts(host)).split())
+
+
+def kernels_with(host: Reader, arguments: Iterable[str]) -> Dict[str, Tuple[str, ...]]:
+    """The BLS kernels that have each argument which some have and some lack, as grubby names them."""
+    kernels = dict(_kernels(host))
+    having = {word: tuple(kernel for kernel, line in kernels.items() if word in line) for word in arguments}
+    return {word: found for word, found in having.items() if 0 < len(found) < len(kernels)}
+
+
+def _kernels(host: Reader) -> Iterator[Tuple[str, Tuple[str, ...]]]:
+    """Each kernel's path, /boot before its file name whatever is mounted there, and its arguments."""
+    for name in _entries(host):
+        entry = str(host.read(f"{ENTRIES}/{name}"))
+        match = re.search(r"^linux[ \t]+\S*?([^/\s]+)[ \t]*$", entry, re.MULTILINE)
+        if match:
+            yield f"/boot/{match[1]}", _options(host, entry)
 
 
 def _kernelopts(host: Reader) -> str:
@@ -83,3 +103,11 @@ def set_grub(host: Host, text: Union[str, Absent]) -> None:
 def set_bls(host: Host, argument: str, *, there: bool) -> None:
     """Add an argument to every kernel's entry, and to those of kernels to come, or take it away."""
     host.run("grubby", "--update-kernel=ALL", f"--args={argument}" if there else f"--remove-args={argument}")
+
+
+def leave_bls(host: Host, argument: str, kernels: Iterable[str]) -> None:
+    """Take an argument away from every kernel but some."""
+    kept = set(kernels)
+    for kernel, line in _kernels(host):
+        if kernel not in kept and argument in line:
+            host.run("grubby", f"--update-kernel={kernel}", f"--remove-args={argument}")

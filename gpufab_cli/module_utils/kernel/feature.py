@@ -27,7 +27,6 @@ class Kernel:
     name = FEATURE
     want_type = KernelWant
     seen_type = KernelSeen
-    reads: Tuple[str, ...] = ()
     restored = False
 
     def gather(self, host: Reader, devices: Devices, want: KernelWant) -> KernelSeen:  # noqa: ARG002
@@ -42,6 +41,7 @@ class Kernel:
             next_boot=lines if isinstance(lines, Unknown) else _there(candidates, lines),
             loader=bootloader.loader(host),
             drop_in=host.read(bootloader.DROP_IN),
+            some=bootloader.kernels_with(host, candidates),
         )
 
     def plan(self, snapshot: Snapshot, want: KernelWant) -> Plan:
@@ -63,7 +63,10 @@ class Kernel:
             bootloader.set_grub(host, text if text is ABSENT else text + "\n")
             return
         for change in step.changes:
-            bootloader.set_bls(host, change.path[1], there=change.desired is not ABSENT)
+            if isinstance(change.desired, tuple):
+                bootloader.leave_bls(host, change.path[1], change.desired)
+            else:
+                bootloader.set_bls(host, change.path[1], there=change.desired is not ABSENT)
 
 
 def _vendor(host: Reader) -> str:
@@ -88,7 +91,8 @@ def _wanted(seen: KernelSeen, want: KernelWant) -> Tuple[str, ...]:
 def _changes(seen: KernelSeen, wanted: Tuple[str, ...]) -> Iterator[Change]:
     for word in wanted:
         if isinstance(seen.next_boot, Unknown) or word not in seen.next_boot:
-            current = seen.next_boot if isinstance(seen.next_boot, Unknown) else ABSENT
+            some = seen.some.get(word, ABSENT)
+            current = seen.next_boot if isinstance(seen.next_boot, Unknown) else some
             yield Change((LINE, word), current, word, CODE, Where.NEXT_BOOT)
 
 

@@ -3,8 +3,8 @@
 The line itself may hold secrets; it never leaves the node.
 """
 
-from dataclasses import dataclass
-from typing import Literal, Tuple, Union
+from dataclasses import dataclass, field
+from typing import Dict, Literal, Tuple, Union
 
 from ..change import Absent, Unknown
 
@@ -22,3 +22,5 @@ class KernelSeen:
     loader: Literal["grub", "bls", "none"]
     drop_in: Union[str, Absent, Unknown]
     """gpufab's own file of GRUB defaults."""
+    some: Dict[str, Tuple[str, ...]] = field(default_factory=dict)
+    """The kernels that have an argument already, of those that others lack (boot loader entries only)."""

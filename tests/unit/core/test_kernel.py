@@ -1,5 +1,7 @@
 """Kernel arguments: two truths by GRUB and by boot loader entries, and no reboot asked for twice."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpufab_cli.module_utils import planning
@@ -38,9 +40,12 @@ class Node(FakeHost):
             return ok("")
         if argv[0] == "grubby":
             verb, _, word = argv[2].partition("=")
-            words = self.files[ENTRY].split()
-            words = [*words, word] if verb == "--args" else [w for w in words if w != word]
-            self.files[ENTRY] = " ".join(words) + "\n"
+            kernel = argv[1].partition("=")[2].rpartition("/")[2]
+            for name in [name for name in self.files if name.startswith("/boot/loader/entries/")]:
+                *head, options = self.files[name].splitlines()
+                if "rescue" not in name and (kernel == "ALL" or head[0].endswith(f"/{kernel}")):
+                    words = [w for w in options.split() if w != word] + [word] * (verb == "--args")
+                    self.files[name] = "\n".join([*head, " ".join(words)]) + "\n"
             return ok("")
         return super()._answer(argv)
 
@@ -144,3 +149,20 @@ def test_undo_brings_back_what_was_there():
     snapshot = planning.take(host, {"kernel": FEATURE}, {"kernel": WANT})
     assert planning.plan(FEATURE, snapshot, WANT).steps[0].unknowns
     assert host.files[DROP_IN] == before
+
+
+@pytest.mark.parametrize("folder", ["", "/boot"])
+def test_undo_takes_an_argument_from_those_kernels_only_that_lacked_it(folder):
+    had, lacked = "/boot/loader/entries/abc-1.conf", "/boot/loader/entries/abc-2.conf"
+    before = {
+        had: f"linux {folder}/vmlinuz-1\noptions ro iommu=pt\n",
+        lacked: f"linux {folder}/vmlinuz-2\noptions ro\n",
+    }
+    host = Node("AuthenticAMD", before)
+    (step,) = plan(host).steps
+    assert [(c.path[1], c.current, c.desired) for c in step.changes] == [("iommu=pt", ("/boot/vmlinuz-1",), "iommu=pt")]
+    FEATURE.apply(step, host)
+    assert plan(host).steps == ()
+    back = [replace(c, current=c.desired, desired=c.current) for c in step.changes]
+    FEATURE.apply(replace(step, changes=tuple(back), undoes=True), host)
+    assert {path: host.files[path] for path in before} == before
