@@ -8,7 +8,7 @@ on for the binding and then left as wanted.
 from contextlib import contextmanager, suppress
 from typing import Any, Dict, Iterator, List, Mapping, Set
 
-from .. import vfs
+from .. import before, vfs
 from ..change import ABSENT, Absent, Change, Step, Unknown
 from ..devices import PCI_DEVICES
 from ..host import Host, HostError
@@ -45,7 +45,7 @@ def apply(step: Step, host: Host) -> None:
         _recount(host, step.device, count, wanted)
     else:
         _set(host, step.device, wanted)
-        _rebind(host, step.device, {index for index, values in wanted.items() if REBOUND & set(values)})
+        _rebind(host, step, {index for index, values in wanted.items() if REBOUND & set(values)})
 
 
 def _apply_files(step: Step, host: Host) -> None:
@@ -189,10 +189,41 @@ def _bind(host: Host, pci: str) -> None:
         raise HostError(f"no driver took {', '.join(bare)}{_kernel_log(host, pci)}")
 
 
-def _rebind(host: Host, pci: str, indexes: Set[int]) -> None:
-    """Have the kernel's driver take over a new address; a VF in user space takes it over when it is opened."""
-    with _probing(host, pci):
-        for vf in vfs.read(host, pci):
-            if vf.index in indexes and vf.driver and not vf.driver.startswith(vfs.VFIO):
-                host.set(f"{DRIVERS}/{vf.driver}/unbind", vf.pci)
-                host.set(f"{DRIVERS}/{vf.driver}/bind", vf.pci)
+def _rebind(host: Host, step: Step, indexes: Set[int]) -> None:
+    """Have the kernel's driver take over a new address; a VF in user space takes it over when it is opened.
+
+    Raises:
+        HostError: a VF is left without its driver. No further one is unbound then, but for an undo, which gives every
+            VF of the step its driver again.
+    """
+    bound = {vf.pci: vf.driver for vf in vfs.read(host, step.device) if vf.index in indexes and _in_kernel(vf)}
+    if step.undoes:
+        bound = {**(before.kept(host, step) or {}), **bound}
+    elif bound:
+        before.keep(host, step, bound)
+    problems: List[str] = []
+    with _probing(host, step.device):
+        for pci, driver in bound.items():
+            problems += _bind_anew(host, pci, driver)
+            if problems and not step.undoes:
+                break
+    if problems:
+        raise HostError("; ".join(problems))
+
+
+def _in_kernel(vf: vfs.Vf) -> bool:
+    return bool(vf.driver) and not vf.driver.startswith(vfs.VFIO)
+
+
+def _bind_anew(host: Host, pci: str, driver: str) -> List[str]:
+    """Unbind one VF and bind it again; what is wrong if it has no driver then."""
+    if host.exists(_path(pci, "driver")):
+        host.set(f"{DRIVERS}/{driver}/unbind", pci)
+    try:
+        host.set(f"{DRIVERS}/{driver}/bind", pci)
+    except HostError as error:
+        with suppress(HostError):
+            host.set(PROBE, pci)
+        if not host.exists(_path(pci, "driver")):
+            return [f"{pci} is left without its driver {driver}: {error}{_kernel_log(host, pci)}"]
+    return []

@@ -1,7 +1,6 @@
 """The sriov feature: virtual functions of physical ports."""
 
 from dataclasses import replace
-from typing import Tuple
 
 from ..change import Plan, Step
 from ..devices import Devices
@@ -18,7 +17,6 @@ class Sriov:
     name = plan.FEATURE
     want_type = SriovWant
     seen_type = SriovSeen
-    reads: Tuple[str, ...] = ()
     restored = True
 
     def gather(self, host: Reader, devices: Devices, want: SriovWant) -> SriovSeen:

@@ -11,6 +11,7 @@ from gpufab_cli.module_utils import desired, planning, program
 from gpufab_cli.module_utils.change import Impact
 from gpufab_cli.module_utils.converge import Order, Status, converge
 from gpufab_cli.module_utils.features import FEATURES, WANT_TYPES
+from gpufab_cli.module_utils.host import HostError
 from gpufab_cli.module_utils.sriov.want import PortWant, SriovWant, VfWant
 from tests.machine import LabHost
 
@@ -245,6 +246,68 @@ def test_lost_vfs_are_drift_and_come_back_with_their_addresses(host):
     assert (PCI, "numvfs") in drift(host, wish(3, host.kind))
     assert program.restore(host, program.Phase("device", device=PCI)) == program.OK
     assert [(v.mac, v.node_guid, v.port_guid, v.own_guid) for v in vfs(host)] == before
+
+
+def refuse(host, word, pci):
+    """The kernel refuses to bind a VF in one way or in several; what else is written it takes."""
+    original = host.set
+
+    def refusing(path, value):
+        if path.endswith(word) and value == pci:
+            raise HostError(f"cannot write {path}: Cannot allocate memory")
+        original(path, value)
+
+    host.set = refusing
+
+
+def moved(count):
+    vfs = tuple(replace(vf("hgx-h100", index), mac=f"02:bb:00:00:00:{index:02x}") for index in range(count))
+    return SriovWant((PortWant("compute/0", PCI, vfs, autoprobe=False),))
+
+
+def without_driver(host, index):
+    sriov.unbind(host.hardware, place(host), index, "mlx5_core")
+
+
+def bound(host):
+    return [v.driver for v in vfs(host)]
+
+
+def test_a_vf_that_its_driver_refuses_is_probed(ethernet):
+    settle(ethernet, wish(3))
+    refuse(ethernet, "mlx5_core/bind", "0000:18:00.3")
+    settle(ethernet, SriovWant((replace(moved(3).ports[0], autoprobe=True),)))
+    assert bound(ethernet) == ["mlx5_core"] * 3
+
+
+def test_a_vf_that_lost_its_driver_has_it_again_when_the_step_is_undone(ethernet):
+    settle(ethernet, wish(3))
+    without_driver(ethernet, 2)  # nobody wants a driver there: the undo leaves it alone
+    tries = []
+    original = ethernet.set
+
+    def refusing(path, value):
+        if value == "0000:18:00.3" and path.endswith(("mlx5_core/bind", "drivers_probe")):
+            tries.append(path)
+            if len(tries) < 3:
+                raise HostError(f"cannot write {path}: Cannot allocate memory")
+        original(path, value)
+
+    ethernet.set = refusing
+    status, reason = ran(converge(ethernet, FEATURE, moved(3), ALL))["sriov compute/0"]
+    assert (status, reason.endswith("; undone")) == ("failed", True), reason
+    assert "0000:18:00.3 is left without its driver mlx5_core" in reason
+    assert bound(ethernet) == ["mlx5_core", "mlx5_core", ""]
+    assert [v.mac for v in vfs(ethernet)] == ["02:aa:00:00:00:00", "02:aa:00:00:00:01", "02:aa:00:00:00:02"]
+
+
+def test_a_vf_that_stays_without_its_driver_is_told(ethernet):
+    settle(ethernet, wish(2))
+    refuse(ethernet, ("mlx5_core/bind", "drivers_probe"), "0000:18:00.3")
+    status, reason = ran(converge(ethernet, FEATURE, moved(2), ALL))["sriov compute/0"]
+    assert status == "failed"
+    assert "could not be undone: 0000:18:00.3 is left without its driver mlx5_core" in reason
+    assert bound(ethernet) == ["mlx5_core", ""]
 
 
 def test_a_restore_takes_no_vfs_away(ethernet):
