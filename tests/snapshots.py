@@ -23,7 +23,6 @@ def in_sync(host="gpu01", *, ports=None, lldpad=None, node=None, desired=None, n
     want = wants[host]["roce"]
     seen = {port.pci: _port(want.qos[port.qos], (ports or {}).get(rail, {})) for rail, port in enumerate(want.ports)}
     return Snapshot(
-        hostname=host,
         boot_id="boot-1",
         uid=0,
         devices=Devices(nics if nics is not None else tuple(_nic(port) for port in want.ports)),

@@ -15,7 +15,6 @@ def take(host: Reader, features: Mapping[str, Feature], wants: Mapping[str, Any]
     """One look at the node, as far as the wishes ask for it."""
     devices = gather_devices(host)
     return Snapshot(
-        hostname=_line(host, "/proc/sys/kernel/hostname"),
         boot_id=_line(host, "/proc/sys/kernel/random/boot_id"),
         uid=host.uid(),
         devices=devices,

@@ -20,7 +20,6 @@ class Snapshot:
     release.
     """
 
-    hostname: str
     boot_id: str
     uid: int
     devices: Devices

@@ -24,7 +24,7 @@ def asked(monkeypatch, tmp_path):
             assert wants == {}
             devices = Devices((nic(0, host=index), nic(1, host=index)), (GPU,))
             dead = Failure(Failed.UNREACHABLE, "no route to host")
-            yield Collected(host, dead if "dead" in host else Snapshot(host, "boot", 0, devices))
+            yield Collected(host, dead if "dead" in host else Snapshot("boot", 0, devices))
 
     monkeypatch.setattr(collect, "collect", answer)
     return found

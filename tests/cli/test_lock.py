@@ -16,7 +16,7 @@ from tests.unit.spec.test_draft import GPU, nic
 
 def node(number, *nics):
     devices = Devices(nics or (nic(0, host=number), nic(1, host=number)), (GPU,))
-    return Collected(f"gpu{number:02d}", Snapshot(f"gpu{number:02d}", "boot", 0, devices))
+    return Collected(f"gpu{number:02d}", Snapshot("boot", 0, devices))
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The dvfs feature: clocks and power of GPUs, frequencies and idle states of CPUs, and the hooks of jobs."""
 
 from dataclasses import replace
-from typing import Tuple
 
 from ..change import Plan, Step
 from ..devices import Devices
@@ -18,7 +17,6 @@ class Dvfs:
     name = gpu_plan.FEATURE
     want_type = DvfsWant
     seen_type = DvfsSeen
-    reads: Tuple[str, ...] = ()
     restored = True
 
     def gather(self, host: Reader, devices: Devices, want: DvfsWant) -> DvfsSeen:

@@ -1,7 +1,6 @@
 """The firmware feature: non-volatile settings of NICs."""
 
 from dataclasses import replace
-from typing import Tuple
 
 from ..change import Plan, Step
 from ..devices import Devices
@@ -19,7 +18,6 @@ class Firmware:
     name = plan.FEATURE
     want_type = FirmwareWant
     seen_type = FirmwareSeen
-    reads: Tuple[str, ...] = ()
     restored = False
 
     def gather(self, host: Reader, devices: Devices, want: FirmwareWant) -> FirmwareSeen:

@@ -54,20 +54,19 @@ def _conflicts(card: Card) -> Iterator[Finding]:
 
 def _version_findings(devices: Devices, want: FirmwareWant) -> Iterator[Finding]:
     for port in want.ports if want.versions else ():
-        evidence = _version(devices, port, want.versions or {})
-        if evidence:
-            yield Finding("firmware.version", (port.pci, port.rail), evidence)
+        yield from _version(devices, port, want.versions or {})
 
 
-def _version(devices: Devices, port: PortWant, versions: Dict[str, str]) -> str:
-    """What is wrong with the card's version; "" when it is as wanted or its PSID is not named."""
-    nic = devices.nic(port.pci)
+def _version(devices: Devices, port: PortWant, versions: Dict[str, str]) -> Iterator[Finding]:
+    """What is wrong with the card's version; nothing when it is as wanted or its PSID is not named."""
+    nic, path = devices.nic(port.pci), (port.pci, port.rail)
     if nic is None:
-        return ""
-    if not isinstance(nic.psid, str) or not isinstance(nic.fw_version, str):
-        return f"PSID {nic.psid}, version {nic.fw_version}"
-    wanted = versions.get(nic.psid)
-    return "" if wanted in (None, nic.fw_version) else f"{nic.psid} has {nic.fw_version}, {wanted} is wanted"
+        return
+    psid, version = nic.psid, nic.fw_version
+    if not isinstance(psid, str) or (psid in versions and not isinstance(version, str)):
+        yield Finding("firmware.version", path, f"PSID {psid}, version {version}", unknown=True)
+    elif versions.get(psid, version) != version:
+        yield Finding("firmware.version", path, f"{psid} has {version}, {versions[psid]} is wanted")
 
 
 class _Card:

@@ -21,7 +21,6 @@ class Links:
     name = FEATURE
     want_type = LinksWant
     seen_type = LinksSeen
-    reads: Tuple[str, ...] = ()
     restored = False
 
     def gather(self, host: Reader, devices: Devices, want: LinksWant) -> LinksSeen:  # noqa: ARG002
@@ -64,12 +63,13 @@ def _link(path: Tuple[str, ...], port: LinkWant, nic: Nic) -> Iterator[Finding]:
     infiniband = port.transport == "infiniband"
     state, up = (nic.rdma[0].state, "ACTIVE") if infiniband else (nic.netdev.operstate if nic.netdev else "", "up")
     if state != up:  # no names in the evidence: what is the same on many ports is said once
-        yield Finding("links.down", path, f"the port is {state or 'in no known state'}")
+        yield Finding("links.down", path, f"the port is {state or 'in no known state'}", unknown=not state)
         return
     speed = _rate_gbps(nic.rdma[0].rate) if infiniband else _speed_gbps(nic)
     if port.speed_gbps is not None and speed != port.speed_gbps:
         shown = "at an unknown speed" if speed is None else f"at {speed:g} Gb/s"
-        yield Finding("links.speed", path, f"the link is {shown}, {port.speed_gbps} Gb/s is declared")
+        words = f"the link is {shown}, {port.speed_gbps} Gb/s is declared"
+        yield Finding("links.speed", path, words, unknown=speed is None)
 
 
 def _rate_gbps(rate: str) -> Optional[float]:

@@ -1,6 +1,6 @@
 """The node feature: gpufab's own program, units and udev rule, and no wish left of what is no longer managed."""
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List
 
 from ..change import ABSENT, Absent, Change, Finding, Plan, Step, Unknown, Where
 from ..desired import DESIRED_D, desired_path
@@ -23,7 +23,6 @@ class Node:
     name = FEATURE
     want_type = NodeWant
     seen_type = NodeSeen
-    reads: Tuple[str, ...] = ()
     restored = False
 
     def gather(self, host: Reader, devices: Devices, want: NodeWant) -> NodeSeen:  # noqa: ARG002

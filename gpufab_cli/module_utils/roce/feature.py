@@ -1,7 +1,6 @@
 """The roce feature: lossless, fair RoCE ports."""
 
 from dataclasses import replace
-from typing import Tuple
 
 from ..change import Plan, Step
 from ..devices import Devices
@@ -18,7 +17,6 @@ class Roce:
     name = plan.FEATURE
     want_type = RoceWant
     seen_type = RoceSeen
-    reads: Tuple[str, ...] = ()
     restored = True
 
     def gather(self, host: Reader, devices: Devices, want: RoceWant) -> RoceSeen:

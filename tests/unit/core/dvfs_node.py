@@ -67,7 +67,7 @@ def snapshot(gpus=None, records=(), boot=BOOT, device="0x2330", **seen):
     found = {GPU0: GOOD} if gpus is None else gpus
     pcis = found if isinstance(found, dict) else {GPU0: None}
     devices = Devices(gpus=tuple(Gpu(pci, "0x10de", device, "nvidia", 0) for pci in (*pcis, *seen.get("lost", {}))))
-    return Snapshot("gpu01", boot, 0, devices, {"dvfs": DvfsSeen(gpus=found, **seen)}, records={"dvfs": records})
+    return Snapshot(boot, 0, devices, {"dvfs": DvfsSeen(gpus=found, **seen)}, records={"dvfs": records})
 
 
 def service(active="active", loaded=True, starting=False, enabled="enabled"):
@@ -87,7 +87,6 @@ class GpuHost(FakeHost):
         super().__init__()
         self.gpus, self.locks, self.refuses, self.ignores = dict(gpus), {}, set(), set()
         self.files["/proc/sys/kernel/random/boot_id"] = BOOT + "\n"
-        self.files["/proc/sys/kernel/hostname"] = "gpu01\n"
         self.systemd = dict.fromkeys(UNITS, "LoadState=not-found\nActiveState=inactive\nUnitFileState=")
         for pci in gpus:
             base = f"/sys/bus/pci/devices/{pci}"

@@ -105,4 +105,4 @@ def want(qos=QOS, takeover=None, **port):
 
 def snapshot(port=GOOD, nics=None, lldpad=None, **changes):
     found = {PCI: replace(port, **changes)}
-    return Snapshot("gpu01", "boot-1", 0, Devices(tuple(nics or (nic(),))), {"roce": RoceSeen(found, lldpad)})
+    return Snapshot("boot-1", 0, Devices(tuple(nics or (nic(),))), {"roce": RoceSeen(found, lldpad)})

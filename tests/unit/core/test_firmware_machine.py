@@ -6,7 +6,7 @@ import pytest
 
 from gpufab_cli.lab.hardware import sriov
 from gpufab_cli.lab.hardware.state import Fault
-from gpufab_cli.module_utils import planning
+from gpufab_cli.module_utils import devices, planning
 from gpufab_cli.module_utils.change import Impact, Unknown, Where
 from gpufab_cli.module_utils.converge import Order, Status, converge
 from gpufab_cli.module_utils.features import FEATURES
@@ -191,6 +191,13 @@ def test_the_version_is_compared_by_psid_and_never_burned(host):
     found = plan(host, wish({nic.psid: "28.43.2026"}))
     assert codes(found) == ["firmware.version"]
     assert found.steps == ()
+    assert not found.findings[0].unknown
+
+
+def test_a_version_that_nobody_tells_is_unknown_and_no_drift(host, monkeypatch):
+    monkeypatch.setattr(devices, "_devlink_info", lambda _: Unknown("devlink is not installed"))
+    (finding,) = plan(host, wish({"MT_0000000001": "1.2.3"})).findings
+    assert (finding.code, finding.unknown) == ("firmware.version", True)
 
 
 def dual(first, second, serials=("SN1", "SN1"), second_pci="0000:18:00.1"):

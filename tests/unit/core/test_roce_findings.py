@@ -62,7 +62,7 @@ def bonded(first=GOOD, second=None, mtu=9000, pcis=(PCI, OTHER)):
     ports = tuple(
         PortWant(f"compute/{rail}", pci, "dcqcn", address="10.10.0.1/24", mtu=9000) for rail, pci in enumerate(pcis)
     )
-    return Snapshot("gpu01", "boot-1", 0, Devices(nics), {"roce": RoceSeen(seen)}), RoceWant({"dcqcn": QOS}, ports)
+    return Snapshot("boot-1", 0, Devices(nics), {"roce": RoceSeen(seen)}), RoceWant({"dcqcn": QOS}, ports)
 
 
 def test_a_bond_as_wanted_plans_nothing_although_one_port_has_no_rdma_device():

@@ -111,7 +111,7 @@ VF = VfSeen("02:00:00:00:01:01", ABSENT, ABSENT, 0, 0, 0, 0, False, False, "auto
 
 def planned(seen, count=2, port=None, **changes):
     want = SriovWant((PortWant("compute/0", PCI, (VfWant(),) * count, **(port or {})),))
-    snapshot = Snapshot("gpu01", "boot-1", 0, Devices((nic(**changes),)), {"sriov": SriovSeen({PCI: seen})})
+    snapshot = Snapshot("boot-1", 0, Devices((nic(**changes),)), {"sriov": SriovSeen({PCI: seen})})
     return plan.plan(snapshot, want)
 
 
