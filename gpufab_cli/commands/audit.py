@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpufab_cli.commands.options import collect_options, fabric_option, format_option, limit_option
-from gpufab_cli.commands.output import counting, print_json, progress, results, tell_skipped
+from gpufab_cli.commands.output import counting, progress, results, tell_skipped
 from gpufab_cli.errors import GpufabError
 
 if TYPE_CHECKING:
@@ -110,9 +110,10 @@ def _write(path: Path, report: "AuditReport") -> None:
 
 def _show(report: "AuditReport", output: str) -> None:
     if output == "json":
-        from gpufab_cli.audit.report.json import data
+        from gpufab_cli.audit.report.json import text
 
-        print_json(data(report))
+        for part in text(report):
+            click.echo(part, nl=False)
         return
     from gpufab_cli.audit.report.table import show
 

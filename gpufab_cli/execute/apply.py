@@ -172,7 +172,7 @@ def apply(
             outcomes.setdefault(item.host, Outcome()).take(item)
         if request.check:
             break
-        if _touched(said):
+        if _touched(said) or _surprising(said, report):
             report = audit(fabric)
         if not _ended(said, Status.MADE):
             break
@@ -186,6 +186,14 @@ def _ended(said: Iterable[Said], *statuses: Status) -> bool:
 def _touched(said: tuple[Said, ...]) -> bool:
     """Whether anything on a node may be other than the last audit saw it."""
     return _ended(said, Status.MADE, Status.FAILED) or any(item.problem for item in said)
+
+
+def _surprising(said: tuple[Said, ...], report: AuditReport) -> bool:
+    """Whether a role found nothing to do where the audit had seen work: somebody else, or a run that was cut off from
+    here and went on over there, has done it in between.
+    """
+    idle = (item for item in said if item.feature and not item.steps and not item.problem)
+    return any(_needs(report.hosts.get(item.host), item.feature, Request()) for item in idle)
 
 
 def _features(request: Request) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ drift, blocked, pending, finding or unknown; ``current`` and ``desired`` are as 
 accepts a row, which then leaves its host in sync. Fields without content are left out.
 """
 
+import json
+from collections.abc import Iterator
 from typing import Any
 
 from gpufab_cli.audit.audit import AuditReport
@@ -25,6 +27,19 @@ def data(report: AuditReport) -> dict[str, Any]:
         "hosts": {name: _host(host) for name, host in report.hosts.items()},
         "fabric": [_fabric(finding) for finding in report.fabric],
     }
+
+
+def text(report: AuditReport) -> Iterator[str]:
+    """The whole report as JSON text, host by host: that of a large fabric would not fit into memory twice."""
+    yield f'{{\n  "format": {FORMAT},\n  "exit_code": {int(report.exit_code)},\n  "hosts": {{'
+    for number, (name, host) in enumerate(report.hosts.items()):
+        yield f"{',' if number else ''}\n    {json.dumps(name)}: {_indented(_host(host), 4)}"
+    fabric = _indented([_fabric(finding) for finding in report.fabric], 2)
+    yield f'\n  }},\n  "fabric": {fabric}\n}}\n'
+
+
+def _indented(data: Any, columns: int) -> str:
+    return json.dumps(data, indent=2).replace("\n", "\n" + " " * columns)
 
 
 def _host(report: HostReport) -> dict[str, Any]:

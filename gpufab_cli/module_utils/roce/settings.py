@@ -1,5 +1,6 @@
 """The settings of a RoCE port: what each is wanted to be, when it fits, and what changing it does."""
 
+from functools import lru_cache
 from typing import Any, Callable, Dict, FrozenSet, Iterator, Tuple
 
 from ..change import Absent, Change, Impact, Unknown
@@ -85,10 +86,16 @@ def _wanted(name: str, qos: QosWant) -> Any:
     if name == "trust":
         return "dscp"
     if name == "dscp_priority":
-        return tuple(enumerate(qos.dscp_priority))
+        return _pairs(qos.dscp_priority)
     if name in ("ecn_np", "ecn_rp"):
         return qos.ecn
     return getattr(qos, name)
+
+
+@lru_cache(maxsize=64)
+def _pairs(priorities: Tuple[int, ...]) -> Tuple[Tuple[int, int], ...]:
+    """Each DSCP and its priority; one for all ports of all hosts that an audit keeps in mind."""
+    return tuple(enumerate(priorities))
 
 
 def _fits(name: str, current: Any, wanted: Any) -> bool:

@@ -189,6 +189,16 @@ def test_steps_made_in_an_earlier_round_are_not_forgotten(nodes):
     ]
 
 
+def test_what_somebody_else_has_done_in_between_is_looked_at_again(nodes):
+    def done_already(found):
+        found.drift(gpu01={})
+        return [Said("gpu01", "roce")]
+
+    fabric = nodes(done_already, gpu01=DRIFT)
+    report = fabric.apply()
+    assert (report.rounds, fabric.audits, report.exit_code) == (1, 2, Exit.IN_SYNC)
+
+
 def test_a_dry_run_looks_and_runs_once(nodes):
     fabric = nodes(saying(ended("gpu01", Status.WOULD_MAKE)), gpu01=DRIFT)
     report = fabric.apply(check=True)
