@@ -1,6 +1,6 @@
 """The promise: audit's drift = check mode's changes = what apply changes; then nothing is left; a reboot keeps it.
 
-Ten nodes with one drift each, in one pass, from factory state on.
+Ten nodes with one drift each, in one pass.
 """
 
 import json
@@ -26,7 +26,8 @@ DRIFTS = (
 def fabric(tmp_path_factory):
     made = Fabric(tmp_path_factory.mktemp("invariant"), NODES)
     try:
-        yield made.up()
+        made.up().cli("apply", "--allow", ALLOW, *PATIENT)
+        yield made
     finally:
         made.lab.down()
 
@@ -66,12 +67,6 @@ def nothing_is_left(fabric):
     again = fabric.json("apply", "--full", "--allow", ALLOW, *PATIENT, rc=0)
     assert [step for outcome in again["hosts"].values() for step in outcome["steps"]] == []
     assert {name: fabric.lab.writes(name) for name in fabric.names} == {name: [] for name in fabric.names}
-
-
-def test_from_factory_state(fabric):
-    changes = three_ways(fabric)
-    assert len({(host, device) for host, device, *_ in changes}) == NODES * 8
-    nothing_is_left(fabric)
 
 
 def test_one_drift_a_node(fabric):
