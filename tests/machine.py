@@ -52,15 +52,17 @@ class FakePlug:
 
 
 class LabHost(FakeHost):
-    """One machine of the lab; ``hardware`` is its insides."""
+    """One machine of the lab; ``hardware`` is its insides.
 
-    def __init__(self, folder: Path, kind="hgx-h100", name="gpu01", rails=2, *, gpus=None, cpus=None):
+    ``cpus`` on each NUMA node: all that a real one has would be most of the tree, which is built anew with each VF.
+    """
+
+    def __init__(self, folder: Path, kind="hgx-h100", name="gpu01", rails=2, *, gpus=None, cpus=1):
         super().__init__()
         whole = machine.load(kind)
         found = replace(whole, ports=whole.ports[:rails], gpus=whole.gpus[: rails if gpus is None else gpus])
-        if cpus is not None:  # so many on each NUMA node
-            numa = [replace(node, cpus=f"{n * cpus}-{n * cpus + cpus - 1}") for n, node in enumerate(whole.numa)]
-            found = replace(found, numa=tuple(numa))
+        numa = [replace(node, cpus=f"{n * cpus}-{n * cpus + cpus - 1}") for n, node in enumerate(whole.numa)]
+        found = replace(found, numa=tuple(numa))
         self.hardware = Hardware(found, machine.Identity(name), folder / f"{name}.json")
         self._tree = (-1, None, None)
         self.boot()
