@@ -51,8 +51,12 @@ def text_refusals(text, model=FabricSpec):
     return []
 
 
+PSID = "MT_0000000838"
+
+
 def locked_port(host, rail):
-    return LockedPort(pci=f"0000:{rail + 1}8:00.0", mac=f"02:00:00:00:{host:02x}:{rail:02x}", serial=f"SN{host}{rail}")
+    mac = f"02:00:00:00:{host:02x}:{rail:02x}"
+    return LockedPort(pci=f"0000:{rail + 1}8:00.0", mac=mac, serial=f"SN{host}{rail}", psid=PSID)
 
 
 def lock(hosts=(1, 2, 3), rails=2):

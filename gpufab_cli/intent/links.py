@@ -28,5 +28,6 @@ def _port(spec: FabricSpec, lock: Lock, host: Host, rail: Rail) -> LinkWant | No
         mac=device.mac,
         guid=plain_guid(device.guid) if device.guid else None,
         serial=device.serial,
+        psid=device.psid,
         speed_gbps=network.speed_gbps,
     )

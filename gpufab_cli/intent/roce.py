@@ -33,6 +33,7 @@ def _port(spec: FabricSpec, lock: Lock, host: Host, rail: Rail) -> PortWant:
         qos=network.qos or "",
         mac=device.mac,
         serial=device.serial,
+        psid=device.psid,
         address=str(address) if address is not None else None,
         mtu=network.mtu,
     )

@@ -48,6 +48,7 @@ def _port(spec: FabricSpec, vfs: Sriov, rail: Rail, host: Host, device: LockedPo
         mac=None if infiniband else device.mac,
         guid=plain_guid(device.guid) if device.guid else None,
         serial=device.serial,
+        psid=device.psid,
     )
 
 
@@ -106,6 +107,7 @@ def _firmware_port(spec: FabricSpec, item: Firmware, rail: Rail, device: LockedP
         mac=device.mac,
         guid=plain_guid(device.guid) if device.guid else None,
         serial=device.serial,
+        psid=device.psid,
     )
 
 

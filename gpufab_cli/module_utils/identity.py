@@ -26,6 +26,10 @@ class Pinned(Protocol):
     def serial(self) -> Optional[str]:
         """Serial number of the card."""
 
+    @property
+    def psid(self) -> Optional[str]:
+        """Board id of the card's firmware."""
+
 
 def problem(devices: Devices, port: Pinned, nic: Optional[Nic], guid: Optional[str] = None) -> Optional[Finding]:
     """Why the device at the port's address is not the one the lock holds, if it is not. ``guid``: its node GUID."""
@@ -49,6 +53,8 @@ def _replaced(port: Pinned, nic: Nic, guid: Optional[str]) -> Optional[Finding]:
             return Finding("device.replaced", (port.pci, port.rail), f"{what} {found[0]}, the lock holds {locked}")
     if port.serial and isinstance(nic.serial, str) and nic.serial != port.serial:
         return Finding("device.replaced", (port.pci, port.rail), f"serial {nic.serial}, the lock holds {port.serial}")
+    if port.psid and isinstance(nic.psid, str) and nic.psid != port.psid:
+        return Finding("device.psid", (port.pci, port.rail), f"PSID {nic.psid}, the lock holds {port.psid}")
     return None
 
 

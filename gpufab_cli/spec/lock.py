@@ -13,7 +13,7 @@ from gpufab_cli.spec.faults import Fault, raise_any
 from gpufab_cli.spec.load import load_model
 from gpufab_cli.spec.model import Host, Rail
 from gpufab_cli.spec.text import OneLine, dumps
-from gpufab_cli.spec.types import GpuUuid, Guid, HostName, RailName, SerialNumber
+from gpufab_cli.spec.types import Guid, HostName, RailName, SerialNumber
 
 FILE_NAME = "fabric.lock.yml"
 HEADER = """\
@@ -36,11 +36,9 @@ class LockedPort(Model):
 
 
 class LockedGpu(Model):
-    """One GPU."""
+    """One GPU, told by its address. That it is of the right model is checked by PCI device id (``gpus: model:``)."""
 
     pci: PciAddress
-    serial: SerialNumber | None = None
-    uuid: GpuUuid | None = None
 
 
 class LockedHost(Model):

@@ -18,7 +18,6 @@ AbsolutePath = Annotated[str, Pattern(r"/[A-Za-z0-9._/+-]{1,254}", "an absolute 
 FilePath = Annotated[str, Pattern(r"[A-Za-z0-9._/][A-Za-z0-9._/+-]{0,254}", "a path of plain characters")]
 SerialNumber = Annotated[str, Pattern(r"[A-Za-z0-9._:/+-]{1,64}", "a serial number of plain characters")]
 Guid = Annotated[str, Pattern(r"[0-9a-f]{4}(?::[0-9a-f]{4}){3}", "a GUID such as a088:c203:0012:34c6")]
-GpuUuid = Annotated[str, Pattern(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "a GPU UUID")]
 OneLine = Annotated[
     str, Pattern(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,200}", "one line of text, 200 characters at most")
 ]

@@ -16,6 +16,7 @@ class LinkWant:
     mac: Annotated[Optional[MacAddress], Doc("Permanent MAC address of an Ethernet port.")] = None
     guid: Annotated[Optional[Guid], Doc("Node GUID of an InfiniBand port.")] = None
     serial: Annotated[Optional[str], Doc("Serial number of the card.")] = None
+    psid: Annotated[Optional[str], Doc("Board id (PSID) of the card's firmware.")] = None
     speed_gbps: Annotated[
         Optional[Annotated[int, Range(1, 3200)]], Doc("Speed of the link in Gb/s; not checked if left out.")
     ] = None

@@ -70,6 +70,7 @@ class PortWant:
     qos: Annotated[str, Doc("Name of the QoS profile.")]
     mac: Annotated[Optional[MacAddress], Doc("Permanent MAC address the lock holds.")] = None
     serial: Annotated[Optional[str], Doc("Serial number of the card the lock holds.")] = None
+    psid: Annotated[Optional[str], Doc("Board id (PSID) of the card's firmware the lock holds.")] = None
     address: Annotated[
         Optional[Annotated[str, Pattern(r"[0-9a-f.:]{2,45}/\d{1,3}", "an address such as 10.10.3.7/24")]],
         Doc("IP address with prefix length that the site sets; gpufab only checks it."),

@@ -40,6 +40,7 @@ class PortWant:
     mac: Annotated[Optional[MacAddress], Doc("Permanent MAC address the lock holds.")] = None
     guid: Annotated[Optional[Guid], Doc("Node GUID of the RDMA device the lock holds.")] = None
     serial: Annotated[Optional[str], Doc("Serial number of the card the lock holds.")] = None
+    psid: Annotated[Optional[str], Doc("Board id (PSID) of the card's firmware the lock holds.")] = None
 
 
 @dataclass(frozen=True)

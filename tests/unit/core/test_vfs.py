@@ -151,6 +151,7 @@ def test_an_unbound_vf_is_told_unless_that_is_wanted():
     [
         ({"mac": "02:00:00:00:99:99"}, {}, "device.replaced"),
         ({"serial": "OTHER"}, {}, "device.replaced"),
+        ({"psid": "MT_0000000001"}, {}, "device.psid"),
         ({"guid": "02:00:00:00:00:00:00:99"}, {}, "device.replaced"),
         ({}, {"is_vf": True}, "device.ambiguous"),
         ({}, {"netdevs": (), "rdma": ()}, "device.missing"),

@@ -6,18 +6,19 @@ from gpufab_cli.errors import GpufabError, SpecErrors
 from gpufab_cli.intent.compile import FEATURES, compile_wants
 from gpufab_cli.module_utils.schema import decode, encode
 from gpufab_cli.spec.lock import Lock, LockedPort
-from tests.fabrics import lock, locked_port, spec
+from tests.fabrics import PSID, lock, locked_port, spec
 
 
 def test_every_port_is_the_device_that_the_lock_names():
     wants = compile_wants(spec(), lock())
     assert list(wants) == ["gpu01", "gpu02", "gpu03"]
     (first, second) = wants["gpu02"]["roce"].ports
-    assert (first.rail, first.pci, first.mac, first.serial) == (
+    assert (first.rail, first.pci, first.mac, first.serial, first.psid) == (
         "compute/0",
         "0000:18:00.0",
         "02:00:00:00:02:00",
         "SN20",
+        PSID,
     )
     assert (second.qos, second.mtu) == ("dcqcn", 9000)
 
