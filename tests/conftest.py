@@ -1,4 +1,4 @@
-"""Unit tests cannot touch the host: the doors of the node core are bricked up unless a test is marked ``lab`` or ``process``."""
+"""Unit tests cannot touch the host: the core's doors are bricked up unless a test is marked ``lab`` or ``process``."""
 
 import os
 from pathlib import Path
