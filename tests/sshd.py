@@ -18,7 +18,7 @@ class _Door(paramiko.ServerInterface):
     def check_auth_publickey(self, username, key):
         good = username == "ops" and key.get_base64() == self._server.user_key
         if good:
-            self._server.logging_in -= 1
+            self._server.count("logging_in", -1)
         return paramiko.AUTH_SUCCESSFUL if good else paramiko.AUTH_FAILED
 
     def get_allowed_auths(self, username):
@@ -48,7 +48,14 @@ class Sshd:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         self._open = []
+        self._counting = threading.Lock()
         threading.Thread(target=self._accept, daemon=True).start()
+
+    def count(self, what, more):
+        """Add to a number that connections share."""
+        with self._counting:
+            setattr(self, what, getattr(self, what) + more)
+            return getattr(self, what)
 
     def _accept(self):
         while True:
@@ -73,10 +80,9 @@ class Sshd:
 
     def crowded(self, connection):
         """Drops connections beyond MaxStartups, as sshd does."""
-        self.logging_in += 1
-        if self.logging_in > self.max_startups:
-            self.logging_in -= 1
-            self.dropped += 1
+        if self.count("logging_in", 1) > self.max_startups:
+            self.count("logging_in", -1)
+            self.count("dropped", 1)
             connection.close()
         else:
             self.serve(connection)
@@ -108,11 +114,13 @@ class Sshd:
             stderr=subprocess.PIPE,
         )
         self._open.append(process)
-        threading.Thread(target=self._feed, args=(channel, process), daemon=True).start()
+        feed = threading.Thread(target=self._feed, args=(channel, process), daemon=True)
+        feed.start()
         errors = threading.Thread(target=self._pump, args=(process.stderr, channel.sendall_stderr), daemon=True)
         errors.start()
         self._pump(process.stdout, channel.sendall)
         errors.join()
+        feed.join(10)  # the end of the input shows that the client has been told that its command runs
         with contextlib.suppress(*_GONE):
             channel.send_exit_status(max(0, process.wait()))
             channel.close()
