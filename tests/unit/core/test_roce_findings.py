@@ -41,8 +41,10 @@ def test_until_the_fabric_takes_it_over_first_of_all():
     assert result.steps[0].changes[0].path == (PCI, "dcbx")
 
 
-def test_a_driver_that_does_not_say_who_runs_dcbx_is_left_alone():
-    assert plan(snapshot(dcbx=Unknown("Operation not supported")), want()).clean
+def test_a_driver_that_does_not_say_who_runs_dcbx_is_unknown():
+    result = plan(snapshot(dcbx=Unknown("dcb is not installed")), want())
+    assert [(finding.code, finding.unknown) for finding in result.findings] == [("foreign.dcbx", True)]
+    assert result.steps == ()
 
 
 # ---- bonds ----------------------------------------------------------------------------------------------------------
