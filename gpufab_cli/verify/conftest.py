@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gpufab_cli.errors import Exit
-from gpufab_cli.verify.expected import Link, Node, Port, expected
+from gpufab_cli.verify.expected import Card, Link, Node, Port, expected
 from gpufab_cli.verify.port import PortReading
 from gpufab_cli.verify.reading import Reading, UnreachableError, UnreadableError, read_all
 from gpufab_cli.verify.results import UNREACHABLE, Results, check_name
@@ -20,6 +20,12 @@ from gpufab_cli.verify.results import UNREACHABLE, Results, check_name
 NODES = pytest.StashKey[tuple[Node, ...]]()
 READINGS = pytest.StashKey[dict[str, Reading | UnreachableError]]()
 RESULTS = pytest.StashKey[Results]()
+CHECKED = pytest.StashKey[set[tuple[str, str]]]()
+"""Each host with each feature that some test proves on it."""
+
+Subject = Node | Port | Link | Card
+PARTS = {"port": "ports", "link": "links", "card": "cards"}
+"""Fixtures of what a node has several of, and where it has them."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Load what is expected."""
     config.addinivalue_line("markers", "manages(name): only for ports that are wanted to have this setting")
-    config.addinivalue_line("markers", "wishes(feature, key...): only for nodes that are wanted to have this")
+    config.addinivalue_line("markers", "wishes(feature, key...): what it proves; only for nodes that are to have it")
     config.stash[NODES] = expected(config.getoption("--fabric"), config.getoption("--limit"))
     config.stash[READINGS] = {}
     results = config.stash[RESULTS] = Results()
@@ -45,15 +51,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test a node, or one a port that is wanted to have what the test looks at."""
     nodes = metafunc.config.stash[NODES]
-    names = [mark.args[0] for mark in metafunc.definition.iter_markers("manages")]
-    if "port" in metafunc.fixturenames:
-        ports = [port for node in nodes for port in node.ports if all(port.wanted(name) is not None for name in names)]
-        metafunc.parametrize("subject", ports, ids=str, indirect=True)
-    elif "link" in metafunc.fixturenames:
-        links = [
-            link for node in nodes for link in node.links if all(getattr(link, name) is not None for name in names)
-        ]
-        metafunc.parametrize("subject", links, ids=str, indirect=True)
+    kind = next((PARTS[name] for name in PARTS if name in metafunc.fixturenames), None)
+    if kind is not None:
+        names = [mark.args[0] for mark in metafunc.definition.iter_markers("manages")]
+        parts = [part for node in nodes for part in getattr(node, kind)]
+        wanted = [part for part in parts if all(part.wanted(name) is not None for name in names)]
+        metafunc.parametrize("subject", wanted, ids=str, indirect=True)
     else:
         paths = [mark.args for mark in metafunc.definition.iter_markers("wishes")]
         nodes = tuple(node for node in nodes if all(node.wishes_for(path) for path in paths))
@@ -65,11 +68,17 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.extra_keyword_matches.add(check_name(item.nodeid))
 
 
-def subject_of(item: pytest.Item) -> Node | Port | Link | None:
-    """The node, port or link that a test is about; None when there is none, for nothing is wanted to have it."""
+def subject_of(item: pytest.Item) -> Subject | None:
+    """The node or the part of it that a test is about; None when there is none, for nothing is wanted to have it."""
     callspec: Any = getattr(item, "callspec", None)
     found = callspec.params.get("subject") if callspec else None
-    return found if isinstance(found, (Node, Port, Link)) else None
+    return found if isinstance(found, Subject) else None
+
+
+def features_of(item: pytest.Item) -> Iterator[str]:
+    """The features that a test says something of."""
+    for mark in item.iter_markers("wishes"):
+        yield mark.args[0]
 
 
 def host_of(item: pytest.Item) -> str:
@@ -78,10 +87,12 @@ def host_of(item: pytest.Item) -> str:
     return subject.host if subject else ""
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
     """Read the nodes that are left after ``-k``. Of one that cannot be reached a single test stands for all."""
     items[:] = [item for item in items if subject_of(item)]
+    config.stash[CHECKED] = {(host_of(item), feature) for item in items for feature in features_of(item)}
+    yield
     hosts = {host_of(item) for item in items}
     if not config.option.collectonly:
         config.stash[READINGS] = read_all([node for node in config.stash[NODES] if node.host in hosts])
@@ -113,7 +124,7 @@ def pytest_runtest_call() -> Generator[None, None, None]:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Name what the test is about, for every report."""
     subject = subject_of(item)
-    rail = subject.rail if isinstance(subject, (Port, Link)) else ""
+    rail = subject.rail if isinstance(subject, (Port, Link, Card)) else ""
     item.user_properties += [("host", host_of(item)), ("port", rail)]
 
 
@@ -128,9 +139,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture
-def subject(request: pytest.FixtureRequest) -> Node | Port | Link:
-    """The node, the port or the link that the test is about."""
-    found: Node | Port | Link = request.param
+def subject(request: pytest.FixtureRequest) -> Subject:
+    """The node, or the part of it, that the test is about."""
+    found: Subject = request.param
     return found
 
 
@@ -153,7 +164,20 @@ def link(subject: Link) -> Link:
 
 
 @pytest.fixture
-def reading(request: pytest.FixtureRequest, subject: Node | Port | Link) -> Reading:
+def card(subject: Card) -> Card:
+    """The port whose card's firmware the test is about."""
+    return subject
+
+
+@pytest.fixture
+def unchecked(request: pytest.FixtureRequest, node: Node) -> list[str]:
+    """The features that are wanted of the node and that no test says anything of."""
+    checked = request.config.stash[CHECKED]
+    return [feature for feature in node.wishes if (node.host, feature) not in checked]
+
+
+@pytest.fixture
+def reading(request: pytest.FixtureRequest, subject: Subject) -> Reading:
     """What was read of the node that the test is about."""
     found = request.config.stash[READINGS][subject.host]
     if isinstance(found, UnreachableError):

@@ -39,6 +39,29 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Card:
+    """The card of one port of one host, as its firmware is to be.
+
+    Attributes:
+        parameters: what the port wants of it, by the name that mlxconfig has; ports of a card may want different ones.
+        versions: the firmware version that each PSID is to have; None when that is not checked.
+    """
+
+    host: str
+    rail: str
+    pci: str
+    parameters: Mapping[str, str]
+    versions: Mapping[str, str] | None
+
+    def __str__(self) -> str:
+        return f"{self.host}-{self.rail}"
+
+    def wanted(self, name: str) -> Any:
+        """What is wanted of the card; None: nothing is."""
+        return getattr(self, name) or None
+
+
+@dataclass(frozen=True)
 class Link:
     """One port of one host that carries no RoCE.
 
@@ -56,15 +79,25 @@ class Link:
     def __str__(self) -> str:
         return f"{self.host}-{self.rail}"
 
+    def wanted(self, name: str) -> Any:
+        """What is wanted of the port; None: nothing is."""
+        return getattr(self, name)
+
 
 @dataclass(frozen=True)
 class Node:
-    """One host: the way to it, the wishes that it keeps for its restore, by feature, its RoCE ports and the others."""
+    """One host: the way to it, every wish by its feature, its RoCE ports, the others, cards with firmware wishes."""
 
     target: Target
     wishes: Mapping[str, Any]
     ports: tuple[Port, ...]
     links: tuple[Link, ...]
+    cards: tuple[Card, ...]
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """The wishes that lie on the node for its restore, by feature."""
+        return {feature: wish for feature, wish in self.wishes.items() if feature in KEPT}
 
     @property
     def host(self) -> str:
@@ -93,15 +126,19 @@ def expected(fabric: Path, limit: str | None = None) -> tuple[Node, ...]:
 
 
 def _node(target: Target, wants: Mapping[str, Any]) -> Node:
-    wishes = {feature: _plain(want) for feature, want in wants.items() if feature in KEPT}
+    wishes = {feature: _plain(want) for feature, want in wants.items()}
     ports = _ports(target.host, wants["roce"]) if "roce" in wants else ()
     links = tuple(_link(target.host, port) for port in wants["links"].ports) if "links" in wants else ()
-    return Node(target, wishes, ports, links)
+    return Node(target, wishes, ports, links, _cards(target.host, wants["firmware"]) if "firmware" in wants else ())
 
 
 def _link(host: str, port: Any) -> Link:
     infiniband = port.transport == "infiniband"
     return Link(host, port.rail, port.pci, infiniband, port.guid if infiniband else port.mac, port.speed_gbps)
+
+
+def _cards(host: str, want: Any) -> tuple[Card, ...]:
+    return tuple(Card(host, port.rail, port.pci, port.parameters, want.versions) for port in want.ports)
 
 
 def _ports(host: str, want: Any) -> tuple[Port, ...]:

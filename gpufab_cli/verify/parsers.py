@@ -156,6 +156,22 @@ def rdma_cm(text: str) -> tuple[int, str]:
     return _number(tos, "default_roce_tos"), mode
 
 
+_PARAMETERS = re.compile(r"^Configurations:\s+Default\s+Current\s+Next Boot\s*$", re.MULTILINE)
+
+
+def firmware(text: str, name: str) -> tuple[str, str]:
+    """A firmware parameter as it runs and as of the next boot, of ``mlxconfig -e q`` and ``mstconfig -e q``."""
+    found = [words[words.index(name) + 1 :] for line in text.splitlines() if name in (words := _words(line))]
+    if not _PARAMETERS.search(text) or len(found) != 1 or len(found[0]) != 3:  # noqa: PLR2004 (the columns)
+        raise _odd(f"mlxconfig, {name}")
+    return found[0][1], found[0][2]
+
+
+def _words(line: str) -> list[str]:
+    """A row's words, without the mark of those whose columns differ."""
+    return line.removeprefix("*").split()
+
+
 def v2_gids(text: str) -> Iterator[ipaddress.IPv6Address]:
     """The RoCE v2 rows of a GID table, as ``read.sh`` prints it."""
     for line in text.splitlines():

@@ -1,4 +1,5 @@
-# Prints what there is of a node and of its ports, a section each. Run as: sh -c SCRIPT read [clocks] PCI...
+# Prints what there is of a node and of its ports, a section each.
+# Run as: sh -c SCRIPT read [clocks] [kernel] [PCI=PARAMETER,PARAMETER...]... [PCI]...
 # It only looks. Every program has a time limit, and one that hangs is not asked again.
 export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
 hung=' '
@@ -206,6 +207,33 @@ clocks() {
     values tuned /etc/tuned/active_profile
 }
 
+kernel() {
+    probe cmdline cat /proc/cmdline
+    probe vendor grep -m 1 vendor_id /proc/cpuinfo
+}
+
+# The firmware parameters of the card at a PCI address, by whichever of the two programs there is.
+firmware() {
+    tool=mstconfig
+    command -v mlxconfig >/dev/null && tool=mlxconfig
+    set -f # names of elements of arrays have brackets
+    IFS=,
+    # shellcheck disable=SC2086
+    set -- "firmware/$1" "$tool" -d "$1" -e q $2
+    unset IFS
+    set +f
+    probe "$@"
+}
+
+# Of each RDMA device: PCI address, PSID, firmware version.
+versions() {
+    for path in /sys/class/infiniband/*; do
+        device=$(readlink -f "$path/device")
+        read -r psid <"$path/board_id" && read -r version <"$path/fw_ver" &&
+            printf '%s\t%s\t%s\n' "${device##*/}" "$psid" "$version"
+    done 2>/dev/null
+}
+
 section uid 0
 id -u
 section functions 0
@@ -214,14 +242,17 @@ section hcas 0
 hcas
 section interfaces 0
 interfaces
+section versions 0
+versions
 probe rdma rdma link show
 output_rdma=$output
 node
-if [ "${1-}" = clocks ]; then
-    shift
-    clocks
-fi
-for pci in "$@"; do
-    port "$pci"
+for asked in "$@"; do
+    case $asked in
+        clocks) clocks ;;
+        kernel) kernel ;;
+        *=*) firmware "${asked%%=*}" "${asked#*=}" ;;
+        *) port "$asked" ;;
+    esac
 done
 section end 0

@@ -3,9 +3,9 @@
 import re
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,15 @@ class UnreachableError(Exception):
 
 @dataclass(frozen=True)
 class Section:
-    """What one probe printed. ``code``: an exit status, or what ``read.sh`` says instead of one."""
+    """What one probe printed, which may hold secrets: no traceback shows it.
+
+    Attributes:
+        code: an exit status, or what ``read.sh`` says instead of one.
+    """
 
     name: str
     code: str
-    text: str
+    text: str = field(repr=False)
 
     def require(self, tool: str) -> str:
         """The text of a probe that succeeded.
@@ -128,8 +132,7 @@ def read(node: Node) -> Reading:
     Raises:
         UnreachableError: there is no way to it, or no whole answer.
     """
-    asked = ["clocks"] if "dvfs" in node.wishes else []
-    argv = ["sh", "-c", SCRIPT.read_text(encoding="utf-8"), "read", *asked, *(port.pci for port in node.ports)]
+    argv = ["sh", "-c", SCRIPT.read_text(encoding="utf-8"), "read", *_asked(node)]
     if node.target.become == "sudo":
         argv = ["sh", "-c", _SUDO, "become", *argv]
     try:
@@ -138,6 +141,13 @@ def read(node: Node) -> Reading:
         said = error.args[0].stderr_bytes.decode("utf-8", "replace").strip().splitlines()
         raise UnreachableError(said[-1] if said else "ssh failed without a word") from error
     return parse(done.stdout_bytes.decode("utf-8", "replace"))
+
+
+def _asked(node: Node) -> Iterator[str]:
+    """What of a node is looked at, in the words of ``read.sh``."""
+    yield from (word for word, feature in (("clocks", "dvfs"), ("kernel", "kernel")) if feature in node.wishes)
+    yield from (f"{card.pci}={','.join(card.parameters)}" for card in node.cards if card.parameters)
+    yield from (port.pci for port in node.ports)
 
 
 def read_all(nodes: Sequence[Node]) -> dict[str, Reading | UnreachableError]:

@@ -7,6 +7,8 @@ import pytest
 from gpufab_cli.verify.expected import Link
 from gpufab_cli.verify.reading import Reading, UnreadableError
 
+pytestmark = pytest.mark.wishes("links")
+
 
 def fields(link: Link, reading: Reading) -> tuple[str, str, str]:
     """Identity, state and speed of the port at the link's PCI address."""

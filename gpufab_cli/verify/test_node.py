@@ -2,10 +2,13 @@
 
 import json
 
+import pytest
+
 from gpufab_cli.verify import parsers
 from gpufab_cli.verify.expected import Node
 from gpufab_cli.verify.reading import Reading, UnreadableError
 
+pytestmark = pytest.mark.wishes("node")
 USAGE = "2"  # what the restore program exits with when it is not told what to do
 NO_VERIFY = "Unknown command verb"
 
@@ -61,11 +64,17 @@ def test_rule(reading: Reading) -> None:
         section.require("udevadm verify")
 
 
+def test_complete(reading: Reading, unchecked: list[str]) -> None:  # noqa: ARG001 (of a node that was reached)
+    """Of every feature that is wanted some check says something."""
+    if unchecked:
+        raise UnreadableError(f"not verified: {', '.join(unchecked)}")
+
+
 def test_desired(reading: Reading, node: Node) -> None:
     """The node keeps the wishes that fabric.yml makes, and no others."""
     if not reading.is_root:
         raise UnreadableError("only root may read /etc/gpufab/desired.d")
-    wanted = {f"{feature}.json": wish for feature, wish in node.wishes.items()}
+    wanted = {f"{feature}.json": wish for feature, wish in node.kept.items()}
     names = reading.names("desired/")
     assert set(names) == set(wanted), f"it keeps {', '.join(names) or 'none'}, wanted {', '.join(wanted) or 'none'}"
     for name, wish in wanted.items():

@@ -7,6 +7,7 @@ from gpufab_cli.verify.expected import Port
 from gpufab_cli.verify.port import PortReading
 from gpufab_cli.verify.reading import UnreadableError
 
+pytestmark = pytest.mark.wishes("roce")
 DSCPS = 64
 ETS = ("prio_tc", "tc_tsa", "tc_bw")
 

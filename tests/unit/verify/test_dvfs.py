@@ -41,7 +41,7 @@ CHECKS = [check for name, check in vars(test_dvfs).items() if name.startswith("t
 
 def node(wish=WISH):
     return Node(
-        Target("gpu01", "gpu01", None, None, None, "none", "/usr/bin/python3", "active"), {"dvfs": wish}, (), ()
+        Target("gpu01", "gpu01", None, None, None, "none", "/usr/bin/python3", "active"), {"dvfs": wish}, (), (), ()
     )
 
 

@@ -23,6 +23,7 @@ PARSERS = {
     "two_numbers": parsers.two_numbers,
     "traffic_class": parsers.traffic_class,
     "rdma_cm": parsers.rdma_cm,
+    "firmware": lambda text: parsers.firmware(text, "SRIOV_EN"),
     "v2_gids": lambda text: list(parsers.v2_gids(text)),
 }
 WORDS = st.sampled_from(

@@ -1,0 +1,91 @@
+"""What only a boot or a reset makes so: arguments on the kernel command line, and the firmware of cards."""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from gpufab_cli.verify import parsers
+from gpufab_cli.verify.expected import Card, Node
+from gpufab_cli.verify.reading import Reading, UnreadableError
+
+# Intel's IOMMU has to be asked for, AMD's is on; others need no word (kernel-parameters.txt).
+PASSTHROUGH = {"GenuineIntel": ["intel_iommu=on", "iommu=pt"], "AuthenticAMD": ["iommu=pt"]}
+
+
+def vendor(reading: Reading) -> str:
+    """The vendor of the node's CPUs; not every architecture tells one."""
+    section = reading.section("vendor")
+    silent = section.code == "1" and not section.text
+    return "" if silent else section.require("/proc/cpuinfo").rpartition(":")[2].strip()
+
+
+def started_with(arguments: Sequence[str], reading: Reading) -> None:
+    """Fail with the arguments that are missing. The line itself may hold secrets and is never shown."""
+    words = reading.section("cmdline").require("/proc/cmdline").split()
+    missing = [argument for argument in arguments if argument not in words]
+    assert not missing, f"the kernel was started without {', '.join(missing)}"
+
+
+@pytest.mark.wishes("kernel")
+def test_kernel(node: Node, reading: Reading) -> None:
+    """The kernel was started with every wanted argument."""
+    wish = node.wishes["kernel"]
+    started_with(wish["arguments"], reading)
+    if "iommu" in wish:
+        started_with(PASSTHROUGH.get(vendor(reading), []), reading)
+
+
+def means(printed: str, wish: str) -> bool:
+    """Whether a value as printed, such as ``8``, ``True(1)`` or ``_1_TC(1)``, is the wished one by name or number."""
+    name, _, number = printed.rstrip(")").rpartition("(")
+    spellings = {printed.lower(), name.lower(), name.lower().lstrip("_")}
+    wished = numeric(wish)
+    return wish.lower() in spellings or (wished is not None and wished == numeric(number))
+
+
+def numeric(text: str) -> int | None:
+    """A number in decimal or hexadecimal notation, or a flag."""
+    flag = {"true": 1, "false": 0}.get(text.lower())
+    if flag is not None or not re.fullmatch(r"[0-9]+|0[xX][0-9a-fA-F]+", text):
+        return flag
+    return int(text, 16 if text[:2] in ("0x", "0X") else 10)
+
+
+def fault(text: str, name: str, wish: str) -> str:
+    """What is wrong with one parameter, or ""."""
+    current, following = parsers.firmware(text, name)
+    if not means(following, wish):
+        return f"{name} is {following} from the next boot on, wanted {wish}"
+    return "" if means(current, wish) else f"{name} runs as {current}: {wish} is pending a reset or reboot"
+
+
+@pytest.mark.wishes("firmware")
+@pytest.mark.manages("parameters")
+def test_firmware(card: Card, reading: Reading) -> None:
+    """Every wanted parameter runs, and will after the next boot. What is wrong outweighs what cannot be read."""
+    text = reading.section(f"firmware/{card.pci}").require("mlxconfig or mstconfig")
+    wrong: list[str] = []
+    odd: list[UnreadableError] = []
+    for name, wish in card.parameters.items():
+        try:
+            wrong.append(fault(text, name, wish))
+        except UnreadableError as error:
+            odd.append(error)
+    assert not any(wrong), "; ".join(filter(None, wrong))
+    if odd:
+        raise odd[0]
+
+
+@pytest.mark.wishes("firmware")
+@pytest.mark.manages("versions")
+def test_firmware_version(card: Card, reading: Reading) -> None:
+    """The card has the firmware version that is wanted for its PSID. All functions of a slot are of one card."""
+    rows = [line.split("\t") for line in reading.section("versions").require("sysfs").splitlines()]
+    slot = card.pci.rpartition(".")[0]
+    found = next((row for row in rows if row[0].rpartition(".")[0] == slot), None)
+    if found is None:
+        raise UnreadableError(f"no RDMA device at {card.pci} tells its firmware version")
+    _, psid, version = found
+    wanted = card.wanted("versions").get(psid, version)
+    assert version == wanted, f"{psid} has firmware {version}, wanted {wanted}"
