@@ -1,8 +1,6 @@
 """Over random drift on emulated machines: audit, dry run and run agree, a second run changes nothing, nor a reboot."""
 
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -75,8 +73,8 @@ def holds(host, name, want):
     assert (again.steps, again.pending, drift(host, name, want)) == ((), (), set())
 
 
-def machine(kind):
-    return LabHost(Path(tempfile.mkdtemp()), kind, rails=1)
+def machine(tmp_path_factory, kind):
+    return LabHost(tmp_path_factory.mktemp("lab"), kind, rails=1)
 
 
 # Shrinking takes minutes where one example is a whole machine.
@@ -87,8 +85,8 @@ relaxed = settings(max_examples=20, deadline=None, suppress_health_check=[Health
 @pytest.mark.parametrize("kind", MACHINES)
 @relaxed
 @given(st.data())
-def test_vfs(kind, data):
-    host = machine(kind)
+def test_vfs(tmp_path_factory, kind, data):
+    host = machine(tmp_path_factory, kind)
     place = host.hardware.machine.ports[0]
     one = ethernet_vf if host.hardware.machine.ethernet else infiniband_vf
     sriov.set_count(host.hardware, place, data.draw(st.integers(0, 4), "VFs found"))
@@ -107,8 +105,8 @@ def test_vfs(kind, data):
 @pytest.mark.parametrize("kind", MACHINES)
 @relaxed
 @given(found=wishes, running=wishes, wanted=wishes)
-def test_firmware(kind, found, running, wanted):
-    host = machine(kind)
+def test_firmware(tmp_path_factory, kind, found, running, wanted):
+    host = machine(tmp_path_factory, kind)
     place = host.hardware.machine.ports[0]
     kinds, card = sriov.kinds(host.hardware, place), sriov.card_of(host.hardware, place)
     card.next = {name: kinds[name].read(value) for name, value in found.items()}
