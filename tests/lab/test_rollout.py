@@ -29,7 +29,8 @@ def fabric(tmp_path_factory):
         with (made.folder / "fabric.yml").open("a") as file:
             file.write(HOOKS)
         made.up()
-        made.first = made.cli(*APPLY)
+        made.first, made.first_left = made.cli(*APPLY), left(made)
+        forget(made)
         yield made
     finally:
         made.lab.down()
@@ -41,12 +42,17 @@ def _forget(fabric):
     for name in fabric.names:
         fabric.lab.repair(name)
     fabric.cli(*APPLY)
-    for path in fabric.folder.glob("*ed-gpu*"):
-        path.unlink()
+    forget(fabric)
 
 
 def left(fabric):
+    """What the hooks have left behind."""
     return sorted(path.name for path in fabric.folder.glob("*ed-gpu*"))
+
+
+def forget(fabric):
+    for name in left(fabric):
+        (fabric.folder / name).unlink()
 
 
 def test_from_factory_state_the_canary_first(fabric):
@@ -57,7 +63,7 @@ def test_from_factory_state_the_canary_first(fabric):
         "watching the error counters of gpu01",
         *("batch 2 of 2: gpu02", "draining gpu02", "verifying gpu02", "giving back gpu02"),
     ]
-    assert left(fabric) == ["resumed-gpu01", "resumed-gpu02"]
+    assert fabric.first_left == ["resumed-gpu01", "resumed-gpu02"]
 
 
 def test_a_canary_that_fails_stays_drained_and_the_rest_is_not_begun(fabric):
