@@ -35,6 +35,10 @@ def test_a_port_leads_to_its_function_and_its_rdma_device(sh):
     assert sh("cat /sys/bus/pci/devices/0000:1b:00.0/class") == "0x030200\n"
 
 
+def test_a_shell_s_wildcard_finds_what_is_there(sh):
+    assert len(sh("echo /sys/class/infiniband/*/device/net/*").split()) == 8
+
+
 def test_gids_are_the_addresses(sh):
     base = "/sys/class/infiniband/mlx5_0/ports/1"
     assert sh(f"cat {base}/gids/3 {base}/gid_attrs/types/3") == "0000:0000:0000:0000:0000:ffff:0a0a:0001\nRoCE v2\n"

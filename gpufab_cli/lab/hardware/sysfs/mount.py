@@ -81,12 +81,16 @@ class Sysfs(mfusepy.Operations):  # type: ignore[misc]
             return {**common, "st_mode": stat.S_IFDIR | 0o755, "st_size": 0}
         return {**common, "st_mode": stat.S_IFREG | entry.mode, "st_size": _PAGE}
 
-    def readdir(self, path: str, fh: int) -> Iterable[str]:  # noqa: ARG002
-        """Names in a directory."""
-        entry = self._fresh(live=path.startswith(_LIVE) or path.endswith("/net")).get(path)
+    def readdir(self, path: str, fh: int) -> Iterable[tuple[str, dict[str, int], int]]:  # noqa: ARG002
+        """Names in a directory, each with its inode number: a shell's wildcard passes over names whose number is 0."""
+        tree = self._fresh(live=path.startswith(_LIVE) or path.endswith("/net"))
+        entry = tree.get(path)
         if not isinstance(entry, Directory):
             raise fail(errno.ENOTDIR)
-        return [".", "..", *entry.names]
+        below = {name: f"{path.rstrip('/')}/{name}" for name in entry.names}
+        here = _inode(path, entry)
+        numbers = {".": here, "..": here} | {name: _inode(place, tree.get(place)) for name, place in below.items()}
+        return [(name, {"st_ino": number}, 0) for name, number in numbers.items()]
 
     def readlink(self, path: str) -> str:
         """Where a link points."""
