@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from .fabric import ALLOW, Fabric
+from .fabric import ALL_AT_ONCE, ALLOW, Fabric
 
 pytestmark = pytest.mark.lab
 
@@ -15,8 +15,9 @@ MACHINES = {
     "n4": "l40s-bond",
     "n5": "hgx-h100-ib-eth",
 }
-SPEC = """\
-name: stacks
+SPEC = (
+    f"name: stacks\nrollout: {ALL_AT_ONCE}\n"
+    + """\
 networks:
   compute: {transport: roce, mtu: 9000, rails: 10, qos: dcqcn, addressing: {ipv4: "10.10.{rail}.{host}/24"}}
   bonded: {transport: roce, mtu: 9000, rails: 2, qos: dcqcn}
@@ -42,6 +43,7 @@ hosts:
   - {name: n5, profile: mixed}
 connection: {user: ops, become: sudo, ssh_config: .lab/ssh_config}
 """
+)
 TAKEN = SPEC.replace("name: n1, profile: plain", "name: n1, profile: taken")
 
 
@@ -214,10 +216,15 @@ def test_a_foreign_writer_is_a_failure_by_name_and_not_a_success(sound, host):
     assert sound.codes(host) == {"roce.cnp"}
 
 
-@pytest.mark.parametrize("release", ["2022", "ofed-5", "ofed-4.2", "no-buffers"])
+@pytest.mark.parametrize("release", ["2022", "ofed-5", "no-buffers"])
 def test_older_releases_of_mlnx_qos_are_read_as_the_newest(sound, release):
     sound.break_("n1", "mlnx-qos-release", release)
     assert sound.codes("n1") == set()
+
+
+def test_a_release_that_does_not_say_who_runs_dcbx_leaves_that_unknown_and_nothing_else(sound):
+    sound.break_("n1", "mlnx-qos-release", "ofed-4.2")
+    assert {(kind, code) for _, kind, code, *_ in sound.rows("--limit", "n1")} == {("unknown", "foreign.dcbx")}
 
 
 def test_a_release_that_does_not_number_its_classes_leaves_ets_unknown(sound):
@@ -228,7 +235,7 @@ def test_a_release_that_does_not_number_its_classes_leaves_ets_unknown(sound):
 @pytest.mark.parametrize(
     ("host", "tool", "codes"),
     [
-        ("n1", "mlnx_qos", {"roce.trust", "roce.dscp-map", "roce.cable", "roce.pfc", "roce.ets"}),
+        ("n1", "mlnx_qos", {"roce.trust", "roce.dscp-map", "roce.cable", "roce.pfc", "roce.ets", "foreign.dcbx"}),
         ("n2", "mstconfig", {"roce.ecn"}),
     ],
 )
