@@ -248,8 +248,9 @@ def _run(client: paramiko.SSHClient, argv: Sequence[str], stdin: bytes, clock: C
         channel = transport.open_session(timeout=clock.left("opening a session"))
         channel.settimeout(clock.left("starting the command"))
         channel.exec_command(shlex.join(argv))
-        channel.sendall(stdin)
-        channel.shutdown_write()
+        with contextlib.suppress(OSError):  # a command that ended unread has still said something, and tells its status
+            channel.sendall(stdin)
+            channel.shutdown_write()
         return _read(channel, clock)
     except TimeoutError as error:
         raise OverdueError(f"no answer within {clock.limit:g} s (waiting for its output)") from error
