@@ -36,7 +36,7 @@ fuzz: venv ## Ten thousand hostile specs of each kind (minutes; `make unit` runs
 	GPUFAB_FUZZ=10000 $(BIN)/pytest tests/property/test_spec_hostile.py
 
 lab-tests: venv system ## Tests on whole emulated nodes
-	$(BIN)/pytest -m lab
+	$(BIN)/pytest -m lab -n 3 --dist loadfile
 
 molecule: venv system ## The roles, scenario by scenario
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/molecule $(SCENARIOS)

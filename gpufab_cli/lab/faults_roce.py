@@ -1,26 +1,9 @@
 """Faults of RoCE ports: owners and writers beside gpufab, dead and swapped cards, frames, masks, releases."""
 
-from gpufab_cli.lab import machine, podman
 from gpufab_cli.lab.fault import Act, FaultKind, Strike, drift, model
 from gpufab_cli.lab.hardware.tools.mlnx_qos_print import FAULT as RELEASE
 
-_WRITER = "/usr/local/sbin/qos-keeper"
-# Whichever interface the driver has for the DSCP of CNPs.
-_KEEP = (
-    'for f in "/sys/class/net/$1/ecn/roce_np/cnp_dscp" "/sys/kernel/debug/mlx5/$2/cc_params/np_cnp_dscp"; do '
-    '[ -e "$f" ] && break; done; while :; do read -r v <"$f"; [ "$v" = 4 ] || echo 4 >"$f"; sleep 0.1; done'
-)
 _SMALL_FRAMES = 1500
-
-
-def _write_over(strike: Strike) -> None:
-    strike.shell('cp /bin/sh "$1"', _WRITER)
-    pci = machine.load(strike.node.record.machine).ports[strike.rail].pci
-    podman.execute_detached(strike.node.container, _WRITER, "-c", _KEEP, _WRITER, strike.netdev, pci)
-
-
-def _stop_writer(strike: Strike) -> None:
-    strike.shell("pkill -x qos-keeper || true")
 
 
 def _shrink_frames(strike: Strike) -> None:
@@ -53,12 +36,6 @@ KINDS = (
         _mask(0xFF),
         on_port=True,
     ),
-    FaultKind(
-        "foreign-writer",
-        "a program sets the DSCP of CNPs to 4, again and again",
-        _write_over,
-        _stop_writer,
-        on_port=True,
-    ),
+    model("foreign-writer", "something sets the DSCP of CNPs back to 4 after every write", on_port=True),
     model(RELEASE, "mlnx_qos is of another release", "RELEASE"),
 )

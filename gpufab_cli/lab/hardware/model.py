@@ -19,6 +19,7 @@ from gpufab_cli.lab.machine import Identity, Machine, PortPlace
 
 # How long a link stays down when the driver toggles it; real optics take seconds, which tests need not wait for.
 FLAP_S = 0.3
+FOREIGN_CNP_DSCP = 4
 # mlx5's limits of the cable length in metres.
 _CABLE_M = range(1, 1000)
 WHOLE_PERCENT = 100
@@ -141,8 +142,14 @@ class Hardware:
             self.save()
 
     def change(self, netdev: str, edit: Callable[[Port], None]) -> None:
-        """Edits a port and saves."""
-        self.edit(lambda: edit(self.port(netdev)))
+        """Edits a port and saves. A foreign writer has answered before anybody can read back."""
+
+        def edit_all() -> None:
+            edit(self.port(netdev))
+            if self.state.fault("foreign-writer", netdev):
+                self.port(netdev).np["cnp_dscp"] = FOREIGN_CNP_DSCP
+
+        self.edit(edit_all)
 
     # ---- links -------------------------------------------------------------------------------------------------------
 
@@ -277,6 +284,8 @@ class Hardware:
                     port.cma = Cma()  # unloading the module loses its values
             self.restructure()
             self.save()
+        if fault.name == "foreign-writer":
+            self.change(fault.target, lambda _: None)
         if fault.name == "link-down":
             self.port(fault.target).link_downs += 1
             self._cable(fault.target, False)
