@@ -8,13 +8,17 @@ sysfs-class-infiniband, sysfs-bus-pci) and ``devlink dev info``.
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Union
 
 from .change import ABSENT, Absent, Unknown
 from .host import Reader
 from .management import addresses, carried
+from .topology import numa
+from .topology.numa import NOT_KNOWN, Numa
+from .topology.pairing import Pairing, pair
 
 CLASS_GPU = ("0x030000", "0x030200")
+NVIDIA = "0x10de"
 PCI_DEVICES = "/sys/bus/pci/devices"
 NET = "/sys/class/net"
 INFINIBAND = "/sys/class/infiniband"
@@ -70,6 +74,7 @@ class RdmaDevice:
 class Nic:
     """One PCI function that has a netdev or an RDMA device. ``numa_node`` is -1 when the firmware does not say.
 
+    ``above`` are its root bus and the bridges above it, outermost first; () where they are not known.
     ``nvswitch``: it belongs to the GPU baseboard and manages its NVSwitches. It is no port of any network.
     """
 
@@ -85,6 +90,7 @@ class Nic:
     netdevs: Tuple[Netdev, ...] = ()
     rdma: Tuple[RdmaDevice, ...] = ()
     nvswitch: bool = False
+    above: Tuple[str, ...] = ()
 
     @property
     def netdev(self) -> Optional[Netdev]:
@@ -94,21 +100,23 @@ class Nic:
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU."""
+    """One GPU. ``above`` are its root bus and the bridges above it, outermost first; () where they are not known."""
 
     pci: str
     vendor: str
     device: str
     driver: str
     numa_node: int
+    above: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Devices:
-    """Every device found, by PCI address in ascending order."""
+    """Every device found, by PCI address in ascending order, and the NUMA nodes that they are on."""
 
     nics: Tuple[Nic, ...] = ()
     gpus: Tuple[Gpu, ...] = ()
+    numa: Numa = NOT_KNOWN
 
     def nic(self, pci: str) -> Optional[Nic]:
         """The NIC function at a PCI address."""
@@ -123,6 +131,10 @@ class Devices:
         own = (nic for nic in self.nics if any(dev.name == name for dev in nic.netdevs))
         below = (nic for nic in self.nics if any(upper.name == name for dev in nic.netdevs for upper in dev.uppers))
         return next(own, None) or next(below, None)
+
+    def paired(self, rails: Iterable[str]) -> Pairing:
+        """Which GPU goes with which of the rail ports at these PCI addresses."""
+        return pair(self, rails)
 
     def bonded_with(self, nic: Nic) -> Tuple[Nic, ...]:
         """The other NIC functions whose ports are in the same bond."""
@@ -149,9 +161,9 @@ def gather(host: Reader) -> Devices:
         folder = f"{PCI_DEVICES}/{pci}"
         if host.exists(f"{folder}/net") or host.exists(f"{folder}/infiniband"):
             nics.append(_nic(host, pci, uses, info))
-        elif _text(host, f"{folder}/class") in CLASS_GPU:
+        elif _text(host, f"{folder}/class") in CLASS_GPU and _text(host, f"{folder}/vendor") == NVIDIA:
             gpus.append(_gpu(host, pci))
-    return Devices(tuple(nics), tuple(gpus))
+    return Devices(tuple(nics), tuple(gpus), numa.gather(host))
 
 
 @dataclass(frozen=True)
@@ -176,6 +188,7 @@ def _nic(host: Reader, pci: str, uses: _Uses, info: Union[Mapping[str, Any], Unk
         netdevs=tuple(_netdev(host, name, uses) for name in _list(host, f"{folder}/net")),
         rdma=rdma,
         nvswitch=any(device.link_layer == "InfiniBand" for device in rdma) and _manages_nvswitch(host, folder),
+        above=_above(host, pci),
         **identity,
     )
 
@@ -194,7 +207,16 @@ def _gpu(host: Reader, pci: str) -> Gpu:
         device=_text(host, f"{folder}/device"),
         driver=_driver(host, pci),
         numa_node=_number(host.read(f"{folder}/numa_node"), -1),
+        above=_above(host, pci),
     )
+
+
+def _above(host: Reader, pci: str) -> Tuple[str, ...]:
+    """What lies between a function and the CPU, as the device tree nests it; also where firmware puts it deeper."""
+    target = host.link(f"{PCI_DEVICES}/{pci}")
+    parts = target.split("/") if isinstance(target, str) else []
+    roots = [number for number, part in enumerate(parts) if re.fullmatch(r"pci[0-9a-f]{4,}:[0-9a-f]{2}", part)]
+    return tuple(parts[roots[0] : -1]) if roots else ()
 
 
 def _netdev(host: Reader, name: str, uses: _Uses) -> Netdev:
