@@ -54,15 +54,20 @@ class FakePlug:
 class LabHost(FakeHost):
     """One machine of the lab; ``hardware`` is its insides.
 
-    ``cpus`` on each NUMA node: all that a real one has would be most of the tree, which is built anew with each VF.
+    ``cpus`` on each NUMA node that has any: all that a real one has would be most of the tree, which is built anew with
+    each VF. None is all the same, and so is None of the ports.
     """
 
     def __init__(self, folder: Path, kind="hgx-h100", name="gpu01", rails=2, *, gpus=None, cpus=1):
         super().__init__()
         whole = machine.load(kind)
         found = replace(whole, ports=whole.ports[:rails], gpus=whole.gpus[: rails if gpus is None else gpus])
-        numa = [replace(node, cpus=f"{n * cpus}-{n * cpus + cpus - 1}") for n, node in enumerate(whole.numa)]
-        found = replace(found, numa=tuple(numa))
+        if cpus is not None:
+            numa = [
+                replace(node, cpus=f"{n * cpus}-{n * cpus + cpus - 1}") if node.cpus else node
+                for n, node in enumerate(whole.numa)
+            ]
+            found = replace(found, numa=tuple(numa))
         self.hardware = Hardware(found, machine.Identity(name), folder / f"{name}.json")
         self._tree = (-1, None, None)
         self.boot()

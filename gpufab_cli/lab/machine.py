@@ -16,10 +16,19 @@ PROFILES = Path(__file__).parent / "machines"
 
 @dataclass(frozen=True)
 class Numa:
-    """One NUMA node: its CPU list as the kernel prints it, and its memory."""
+    """One NUMA node: its CPU list as the kernel prints it, and its memory.
+
+    Attributes:
+        id: its number, where it is not its place among the others.
+        socket: the processor that its CPUs are in; its number where nothing else is said.
+        distances: from it to each node, in their order; those of a two-socket machine where nothing is said.
+    """
 
     cpus: str
     memory_gib: int
+    id: int
+    socket: int
+    distances: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -44,22 +53,44 @@ class Nic:
     link_layer: str = "Ethernet"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Place:
-    """A PCI function and the bridges above it, root port first."""
+    """A PCI function and the bridges above it, root port first; without any it is on the root bus itself.
+
+    Attributes:
+        numa: the NUMA node that the firmware says it is near to; -1 where it says none.
+    """
 
     pci: str
     numa: int
     behind: tuple[str, ...]
 
     @property
+    def root(self) -> str:
+        """The root bus that it is below."""
+        return (*self.behind, self.pci)[0].rsplit(":", 1)[0]
+
+    @property
     def sysfs(self) -> str:
         """Its directory below /sys/devices."""
-        root = self.behind[0].rsplit(":", 1)[0]
-        return "/".join([f"pci{root}", *self.behind, self.pci])
+        return "/".join([f"pci{self.root}", *self.behind, self.pci])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class GpuPlace(Place):
+    """A GPU; ``memory_node`` is the NUMA node that its memory is, -1 where it is none."""
+
+    memory_node: int = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manager(Place):
+    """A function of the GPU baseboard that manages its NVSwitches: an InfiniBand device without netdev or cable."""
+
+    rdma: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class PortPlace(Place):
     """A NIC port: one PCI function with one netdev and one RDMA device; its rail is its position.
 
@@ -111,9 +142,14 @@ class Machine:
     nic: Nic
     gpu: Gpu
     ports: tuple[PortPlace, ...]
-    gpus: tuple[Place, ...]
+    gpus: tuple[GpuPlace, ...]
+    managers: tuple[Manager, ...] = ()
     stack: Stack = Stack()
     cpu: Cpu = field(default_factory=Cpu)
+
+    def cpus_near(self, numa: int) -> str:
+        """The CPUs of a NUMA node; all of them for a device of none."""
+        return ",".join(node.cpus for node in self.numa if node.cpus and numa in (node.id, -1))
 
     @property
     def ethernet(self) -> bool:
@@ -163,14 +199,20 @@ def _parse(name: str, raw: dict[str, Any]) -> Machine:
         description=raw["description"],
         vendor=raw["vendor"],
         product=raw["product"],
-        numa=tuple(Numa(**numa) for numa in raw["numa"]),
+        numa=tuple(_numa(index, numa) for index, numa in enumerate(raw["numa"])),
         nic=Nic(**raw["nic"]),
         gpu=Gpu(**{name: _frozen(value) for name, value in raw["gpu"].items()}),
         ports=tuple(PortPlace(**_with_path(port)) for port in raw["ports"]),
-        gpus=tuple(Place(**_with_path(place)) for place in raw["gpus"]),
+        gpus=tuple(GpuPlace(**_with_path(place)) for place in raw["gpus"]),
+        managers=tuple(Manager(**_with_path(place)) for place in raw.get("managers", ())),
         stack=Stack(**{name: _frozen(value) for name, value in raw.get("stack", {}).items()}),
         cpu=_cpu(raw.get("cpu", {})),
     )
+
+
+def _numa(index: int, raw: dict[str, Any]) -> Numa:
+    number = raw.get("id", index)
+    return Numa(**{"id": number, "socket": number, **{name: _frozen(value) for name, value in raw.items()}})
 
 
 def _cpu(raw: dict[str, Any]) -> Cpu:

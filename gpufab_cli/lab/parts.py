@@ -12,6 +12,7 @@ class Gpu:
         memory_mhz: the memory clocks it has.
         memory_locks: whether the memory clock can be locked; parts before Ampere cannot.
         ecc: whether it has ECC, which is on from the factory.
+        nvlinks: how many NVLinks it has to each other GPU; 0 without.
         mig: when multi-instance mode acts: reset (Ampere) or live (Hopper); "" without it.
     """
 
@@ -34,6 +35,7 @@ class Gpu:
     memory_locks: bool = True
     ecc: bool = True
     mig: str = ""
+    nvlinks: int = 0
 
     @property
     def clocks(self) -> range:

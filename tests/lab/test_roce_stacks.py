@@ -133,7 +133,7 @@ def steps(report, status):
 
 
 def port(host, rail):
-    return {"n1": ("0000:18:00.0", "0000:9a:00.0"), "n5": ("0000:2a:00.0", "0000:aa:00.0")}[host][rail]
+    return {"n1": ("0000:18:00.0", "0000:9a:00.0"), "n5": ("0000:1d:00.0", "0000:9f:00.0")}[host][rail]
 
 
 def test_audits_drift_is_check_modes_changes_is_what_apply_changes(fabric):

@@ -19,11 +19,11 @@ from gpufab_cli.lab.railnet import Site
 def test_every_machine_type_is_consistent():
     for name in machine.names():
         kind = machine.load(name)
-        places = [*kind.ports, *kind.gpus]
+        places = [*kind.ports, *kind.gpus, *kind.managers]
         assert len({place.pci for place in places}) == len(places)
         assert len({port.netdev for port in kind.ports}) == len(kind.ports)
         assert all(len(port.netdev) <= 15 for port in kind.ports)
-        assert {place.numa for place in places} <= set(range(len(kind.numa)))
+        assert {place.numa for place in places} <= {-1, *(node.id for node in kind.numa)}
 
 
 def test_a_machine_nobody_knows():

@@ -7,7 +7,7 @@ from functools import partial
 from gpufab_cli.lab.hardware.model import Hardware, fail
 from gpufab_cli.lab.hardware.state import ROCE_MODES, Port
 from gpufab_cli.lab.hardware.sysfs.tree import Tree, number
-from gpufab_cli.lab.machine import PortPlace
+from gpufab_cli.lab.machine import Manager, PortPlace
 
 # A ConnectX has 255; the first 16 are enough for a lab, where each address takes two.
 GIDS = 16
@@ -53,8 +53,27 @@ def add(tree: Tree, hw: Hardware) -> None:
     for index, place in enumerate(hw.machine.ports):
         if place.rdma and not hw.state.fault("nic-dead", place.netdev):
             _device(tree, hw, place, index)
+    for manager in hw.machine.managers:
+        _manager(tree, hw, manager)
     if not hw.state.fault("no-rdma-cm"):
         _configfs(tree, hw)
+
+
+def _manager(tree: Tree, hw: Hardware, manager: Manager) -> None:
+    """A device that manages NVSwitches: always up, on a link of its own inside the baseboard."""
+    function = f"/devices/{manager.sysfs}"
+    path = f"{function}/infiniband/{manager.rdma}"
+    tree.link(f"/class/infiniband/{manager.rdma}", path)
+    tree.link(f"{path}/device", function)
+    tree.text(f"{path}/node_guid", hw.identity.guid(len(hw.machine.ports) + hw.machine.managers.index(manager)))
+    tree.text(f"{path}/node_type", "1: CA")
+    for name, value in (
+        ("state", "4: ACTIVE"),
+        ("phys_state", "5: LinkUp"),
+        ("rate", hw.machine.nic.rate),
+        ("link_layer", "InfiniBand"),
+    ):
+        tree.text(f"{path}/ports/1/{name}", value)
 
 
 def _device(tree: Tree, hw: Hardware, place: PortPlace, index: int) -> None:

@@ -8,16 +8,20 @@ from gpufab_cli.lab.parts import Gpu
 
 _ROOT_PORT = ("0x8086", "0x352a", "0x060400")  # Intel Sapphire Rapids root port
 _SWITCH = ("0x1000", "0xc030", "0x060400")  # Broadcom PEX890xx
+_MANAGES = "NVIDIA ConnectX-7 SW_MNG"  # what Fabric Manager looks for in the vital product data
 _ETHERNET, _INFINIBAND, _DISPLAY = "0x020000", "0x020700", "0x030200"
 
 
 def add(tree: Tree, hw: Hardware) -> None:
     """Adds all PCI functions of the machine."""
     machine = hw.machine
-    for place in (*machine.ports, *machine.gpus):
+    for place in (*machine.ports, *machine.gpus, *machine.managers):
         _bridges(tree, hw, place)
     for port in machine.ports:
         _function(tree, hw, port, machine.nic, _ETHERNET if machine.is_ethernet(port) else _INFINIBAND)
+    for manager in machine.managers:
+        _function(tree, hw, manager, machine.nic, _INFINIBAND)
+        tree.text(f"/devices/{manager.sysfs}/vpd", _MANAGES, mode=0o600)
     for gpu in machine.gpus:
         _function(tree, hw, gpu, machine.gpu, _DISPLAY)
 
@@ -29,8 +33,9 @@ def _common(tree: Tree, hw: Hardware, path: str, numa: int, ids: tuple[str, str,
     tree.link(f"{path}/subsystem", "/bus/pci")
     for name, value in zip(("vendor", "device", "class", "numa_node"), (*ids, numa), strict=True):
         tree.text(f"{path}/{name}", value)
-    tree.text(f"{path}/local_cpulist", hw.machine.numa[numa].cpus)
-    tree.text(f"{path}/local_cpus", cpu_mask(hw.machine.numa[numa].cpus))
+    near = hw.machine.cpus_near(numa)
+    tree.text(f"{path}/local_cpulist", near)
+    tree.text(f"{path}/local_cpus", cpu_mask(near))
     tree.text(f"{path}/enable", 1)
 
 

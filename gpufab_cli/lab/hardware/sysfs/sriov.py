@@ -88,8 +88,8 @@ def _virtual(tree: Tree, hw: Hardware, place: PortPlace, index: int, vf: Vf) -> 
         ("device", _VF_DEVICE),
         ("class", "0x020000" if hw.machine.is_ethernet(place) else "0x020700"),
         ("numa_node", place.numa),
-        ("local_cpulist", hw.machine.numa[place.numa].cpus),
-        ("local_cpus", cpu_mask(hw.machine.numa[place.numa].cpus)),
+        ("local_cpulist", hw.machine.cpus_near(place.numa)),
+        ("local_cpus", cpu_mask(hw.machine.cpus_near(place.numa))),
         ("enable", int(bool(vf.driver))),
     ):
         tree.text(f"{path}/{name}", value)

@@ -1,9 +1,12 @@
 """The machine around the devices: CPUs, NUMA nodes, modules, DMI."""
 
+from collections.abc import Iterable
+
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.sysfs.tree import Tree
 
 _WORD_BITS = 32
+_THREADS = 2  # of a core, with simultaneous multithreading
 _LOCAL, _REMOTE = 10, 21  # ACPI SLIT distances of a two-socket machine
 # An NVIDIA driver stack beside the inbox RDMA stack.
 _MODULES = ("mlx5_core", "mlx5_ib", "ib_core", "ib_uverbs", "rdma_ucm", "nvidia", "nvidia_uvm", "pcieport")
@@ -20,9 +23,9 @@ _EMPTY = (
 
 
 def cpus(text: str) -> list[int]:
-    """CPU numbers of a list such as 0-3,8."""
+    """CPU numbers of a list such as 0-3,8; none of an empty one."""
     numbers: list[int] = []
-    for part in text.split(","):
+    for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         numbers.extend(range(int(first), int(last or first) + 1))
     return numbers
@@ -36,6 +39,25 @@ def cpu_mask(text: str) -> str:
         words.append(f"{mask & 0xFFFFFFFF:08x}")
         mask >>= _WORD_BITS
     return ",".join(reversed(words))
+
+
+def listed(numbers: Iterable[int]) -> str:
+    """A list of numbers as the kernel prints one, such as 0-3,8."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def cores(text: str) -> list[tuple[int, ...]]:
+    """The CPUs of a node by core: where they are two equal runs, the second are the second threads of the first."""
+    runs = [cpus(run) for run in text.split(",")]
+    if len(runs) == _THREADS and len(runs[0]) == len(runs[1]) > 1:
+        return list(zip(*runs, strict=True))
+    return [(cpu,) for cpu in cpus(text)]
 
 
 def add(tree: Tree, hw: Hardware) -> None:
@@ -59,25 +81,33 @@ def add(tree: Tree, hw: Hardware) -> None:
 
 def _nodes(tree: Tree, hw: Hardware) -> None:
     base, nodes = "/devices/system/node", hw.machine.numa
-    every = f"0-{len(nodes) - 1}" if len(nodes) > 1 else "0"
-    for name in ("online", "possible", "has_cpu", "has_memory", "has_normal_memory"):
-        tree.text(f"{base}/{name}", every)
-    for index, node in enumerate(nodes):
-        distances = (_LOCAL if other == index else _REMOTE for other in range(len(nodes)))
-        tree.text(f"{base}/node{index}/cpulist", node.cpus)
-        tree.text(f"{base}/node{index}/cpumap", cpu_mask(node.cpus))
-        tree.text(f"{base}/node{index}/distance", " ".join(map(str, distances)))
-        tree.text(f"{base}/node{index}/meminfo", f"Node {index} MemTotal:       {node.memory_gib * 1024 * 1024} kB")
+    with_cpus, with_memory = [node.id for node in nodes if node.cpus], [node.id for node in nodes if node.memory_gib]
+    for name in ("online", "possible"):
+        tree.text(f"{base}/{name}", listed([node.id for node in nodes]))
+    for name, ids in (("has_cpu", with_cpus), ("has_memory", with_memory), ("has_normal_memory", with_memory)):
+        tree.text(f"{base}/{name}", listed(ids))
+    for node in nodes:
+        folder = f"{base}/node{node.id}"
+        distances = node.distances or tuple(_LOCAL if other is node else _REMOTE for other in nodes)
+        tree.line(f"{folder}/cpulist", node.cpus)
+        tree.text(f"{folder}/cpumap", cpu_mask(node.cpus))
+        tree.text(f"{folder}/distance", " ".join(map(str, distances)))
+        tree.text(f"{folder}/meminfo", f"Node {node.id} MemTotal:       {node.memory_gib * 1024 * 1024} kB")
 
 
 def _cpus(tree: Tree, hw: Hardware) -> None:
     base = "/devices/system/cpu"
-    placed = [(cpu, index) for index, node in enumerate(hw.machine.numa) for cpu in cpus(node.cpus)]
+    every = [cpu for node in hw.machine.numa for cpu in cpus(node.cpus)]
     for name in ("online", "possible", "present"):
-        tree.text(f"{base}/{name}", f"0-{len(placed) - 1}")
-    for cpu, node in placed:
-        tree.text(f"{base}/cpu{cpu}/topology/physical_package_id", node)
-        tree.link(f"{base}/cpu{cpu}/node{node}", f"/devices/system/node/node{node}")
+        tree.text(f"{base}/{name}", listed(every))
+    for node in hw.machine.numa:
+        for threads in cores(node.cpus):
+            for cpu in threads:
+                folder = f"{base}/cpu{cpu}"
+                tree.text(f"{folder}/topology/physical_package_id", node.socket)
+                tree.text(f"{folder}/topology/core_id", threads[0])
+                tree.text(f"{folder}/topology/thread_siblings_list", listed(threads))
+                tree.link(f"{folder}/node{node.id}", f"/devices/system/node/node{node.id}")
 
 
 def _dmi(tree: Tree, hw: Hardware) -> None:

@@ -66,6 +66,10 @@ class Tree:
         line = _line(value)
         self._add(path, File(lambda: line, mode=mode))
 
+    def line(self, path: str, value: object) -> None:
+        """A constant that ends its line also where it is empty, as the list of a node without CPUs."""
+        self._add(path, File(lambda: f"{value}\n"))
+
     def live(self, path: str, read: Callable[[], object], write: Write | None = None, mode: int = 0) -> None:
         """A reading taken at each read, writable when `write` is given; nothing reads as an empty file."""
         self._add(path, File(lambda: _line(read()), write, mode or (0o644 if write else 0o444)))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from gpufab_cli.lab.hardware import gpus
 from gpufab_cli.lab.hardware.model import Hardware
-from gpufab_cli.lab.hardware.tools import nvidia_smi_set, nvidia_smi_xml
+from gpufab_cli.lab.hardware.tools import nvidia_smi_set, nvidia_smi_topo, nvidia_smi_xml
 from gpufab_cli.lab.hardware.tools.answer import Answer, Request
 from gpufab_cli.lab.hardware.tools.nvidia_smi_words import NA, bus_id, flag
 
@@ -60,6 +60,8 @@ _APP: dict[str, _Field] = {
 
 def answer(hw: Hardware, request: Request) -> Answer:
     """Answers one call. A GPU that is lost makes every call fail that is not about others only."""
+    if request.argv == ("topo", "-m"):
+        return Answer(nvidia_smi_topo.text(hw))
     options = dict(_option(word) for word in _joined(request.argv))
     selector = options.pop("-i", "")
     chosen = [index for index in range(len(hw.machine.gpus)) if _is_chosen(hw, index, selector)]
