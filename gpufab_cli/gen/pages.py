@@ -132,6 +132,35 @@ gpus:
 cpu: {governor: performance, max_cstate_us: 2}
 """,
     ),
+    Page(
+        feature="gpu_stack",
+        title="GPU driver, Fabric Manager and GPUDirect RDMA that are looked at only",
+        text=(
+            "Reports a driver whose kernel module and libraries differ, which a reboot or a repair of the packages "
+            "brings together; a Fabric Manager of another version or not running where there are NVSwitches; and "
+            "GPUDirect RDMA that does not work, by nvidia_peermem or by DMA-BUF, with the reason.",
+            "Nothing is ever installed, loaded or started here.",
+        ),
+        example="""\
+driver: 570.86.15
+gpudirect: any
+""",
+    ),
+    Page(
+        feature="limits",
+        title="Locked memory of logins and of the services that start jobs",
+        text=(
+            "Keeps a file for PAM's limits of logins, and a systemd drop-in for each of the services that the node "
+            "has. What runs is read from the kernel, not from files.",
+            "A service that runs with another limit needs a restart, which is pending until there is consent to "
+            "service-restart.",
+        ),
+        example="""\
+memlock: unlimited
+services: [slurmd, sshd, containerd]
+allow: [service-restart]
+""",
+    ),
 )
 PAGES = {page.feature: page for page in _PAGES}
 """The page of each feature."""

@@ -5,6 +5,8 @@ from typing import Any
 from gpufab_cli.errors import GpufabError, SpecErrors
 from gpufab_cli.intent.addresses import duplicates
 from gpufab_cli.intent.dvfs import dvfs_want
+from gpufab_cli.intent.gpu_stack import gpu_stack_want
+from gpufab_cli.intent.limits import limits_want
 from gpufab_cli.intent.links import links_want
 from gpufab_cli.intent.node import node_want
 from gpufab_cli.intent.roce import roce_rails, roce_want
@@ -12,7 +14,7 @@ from gpufab_cli.intent.sriov import firmware_want, kernel_want, sriov_want
 from gpufab_cli.spec.lock import FILE_NAME, Lock
 from gpufab_cli.spec.model import FabricSpec, Host
 
-FEATURES = ("node", "kernel", "firmware", "roce", "links", "sriov", "dvfs")
+FEATURES = ("node", "kernel", "firmware", "roce", "links", "sriov", "dvfs", "gpu_stack", "limits")
 """The features that a fabric can manage, in the order in which the roles run."""
 
 SHOWN = 5  # names in an error message
@@ -56,6 +58,8 @@ def _host_wants(spec: FabricSpec, lock: Lock, host: Host) -> Wants:
         "links": links_want(spec, lock, host),
         "sriov": sriov_want(spec, lock, host),
         "dvfs": dvfs_want(spec, lock, host),
+        "gpu_stack": gpu_stack_want(spec, host),
+        "limits": limits_want(spec, host),
     }
     managed = {feature: want for feature, want in wants.items() if want is not None}
     return {"node": node_want(managed), **managed}

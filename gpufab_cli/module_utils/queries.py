@@ -12,6 +12,7 @@ NETDEV = r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,14}"
 IP = r"[0-9a-fA-F.:]{2,45}"
 UNIT = r"[A-Za-z0-9@_.\-]+"
 PCI = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]"
+MEMORY_LIMIT = "--property=Id,LoadState,ActiveState,MainPID,LimitMEMLOCK,LimitMEMLOCKSoft"
 WORDS = r"[a-z._]+(?:,[a-z._]+)*"
 CSV = "--format=csv,noheader,nounits"
 
@@ -36,6 +37,9 @@ ALLOWED: Tuple[Tuple[str, ...], ...] = (
     ("nvidia-smi", "-i", PCI, "--query-supported-clocks=gpu_bus_id,memory,graphics", CSV),
     ("systemctl", "show", "--property=Id,LoadState,ActiveState,UnitFileState,Job", UNIT, UNIT, UNIT, UNIT, UNIT),
     ("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", UNIT, UNIT),
+    ("systemctl", "show", MEMORY_LIMIT, UNIT),
+    ("modinfo", "-F", "version", "nvidia"),
+    ("nv-fabricmanager", "--version"),
 )
 
 

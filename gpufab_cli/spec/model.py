@@ -17,7 +17,9 @@ from gpufab_cli.spec.accept import Waiver, waiver_faults
 from gpufab_cli.spec.base import Model, NotEmpty, Rails
 from gpufab_cli.spec.dvfs import Cpu, Gpus, Jobs
 from gpufab_cli.spec.faults import raise_any
+from gpufab_cli.spec.gpu_stack import GpuStackEntry
 from gpufab_cli.spec.hooks import Hook, hook_faults
+from gpufab_cli.spec.limits import Limits
 from gpufab_cli.spec.override import overridden
 from gpufab_cli.spec.rollout import Rollout
 from gpufab_cli.spec.sriov import FirmwareList, Kernel, SriovList
@@ -163,6 +165,10 @@ class Profile(Model):
     """NIC firmware settings, for one network or a list for several; not managed if left out."""
     kernel: Kernel | None = None
     """Kernel arguments; not managed if left out."""
+    gpu_stack: GpuStackEntry | None = None
+    """GPU driver, Fabric Manager and GPUDirect RDMA: checked, never installed; not looked at if left out."""
+    limits: Limits | None = None
+    """Resource limits of logins and services; not managed if left out."""
 
     def rails_of(self, network: str, numbers: tuple[int, ...] | None) -> "tuple[Rail, ...]":
         """The ports of a host on a network, or those of them with the numbers."""

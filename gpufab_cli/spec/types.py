@@ -33,7 +33,20 @@ _HOST_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 # Names that Ansible gives a meaning of its own, and the groups that render makes (the insync_ and profile_ groups hold
 # an underscore, which no host name does).
 RESERVED = frozenset(
-    {"all", "dvfs", "firmware", "gpufab", "kernel", "links", "localhost", "node", "roce", "sriov", "ungrouped"}
+    {
+        "all",
+        "dvfs",
+        "firmware",
+        "gpufab",
+        "kernel",
+        "limits",
+        "links",
+        "localhost",
+        "node",
+        "roce",
+        "sriov",
+        "ungrouped",
+    }
 )
 
 
