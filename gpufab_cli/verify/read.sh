@@ -1,5 +1,5 @@
 # Prints what there is of a node and of its ports, a section each.
-# Run as: sh -c SCRIPT read [clocks] [kernel] [PCI=PARAMETER,PARAMETER...]... [PCI]...
+# Run as: sh -c SCRIPT read [clocks] [kernel] [stack] [limits:SERVICE,...] [PCI=PARAMETER,PARAMETER...]... [PCI]...
 # It only looks. Every program has a time limit, and one that hangs is not asked again.
 export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
 hung=' '
@@ -212,6 +212,42 @@ kernel() {
     probe vendor grep -m 1 vendor_id /proc/cpuinfo
 }
 
+# Which functions are NVSwitches, who uses the modules that GPUDirect RDMA takes, and which symbols of it there are.
+stack() {
+    probe driver cat /proc/driver/nvidia/version
+    probe smi nvidia-smi -q -x
+    section nvswitches 0
+    for path in /sys/bus/pci/devices/*; do
+        grep -qs '^PCI_ID=10DE:' "$path/uevent" && grep -qs '^PCI_CLASS=680' "$path/uevent" && printf '%s\n' "${path##*/}"
+    done
+    probe fabric-manager systemctl is-active nvidia-fabricmanager
+    probe fabric-manager-version nv-fabricmanager --version
+    section users 0
+    for module in ib_core nvidia; do
+        for path in "/sys/module/$module/holders/"*; do
+            [ -e "$path" ] && printf '%s %s\n' "$module" "${path##*/}"
+        done
+    done
+    files peermem /sys/module/nvidia_peermem/version
+    probe symbols grep -owE 'ib_register_peer_memory_client|ib_umem_dmabuf_get' /proc/kallsyms
+    probe release uname -r
+}
+
+# Locked memory: of this login in KiB; of each service as it starts next, and of its main process in bytes.
+limits() {
+    section memlock/login 0
+    printf '%s %s\n' "$(ulimit -Sl)" "$(ulimit -Hl)"
+    IFS=,
+    for service in $1; do
+        unset IFS
+        output=
+        probe "memlock/unit/$service" systemctl show --property=LoadState,MainPID,LimitMEMLOCK "$service"
+        pid=$(printf '%s\n' "$output" | sed -n 's/^MainPID=//p')
+        [ "${pid:-0}" -eq 0 ] || probe "memlock/now/$service" prlimit -p "$pid" --memlock --raw --noheadings -o SOFT,HARD
+    done
+    unset IFS
+}
+
 # The firmware parameters of the card at a PCI address, by whichever of the two programs there is.
 firmware() {
     tool=mstconfig
@@ -251,6 +287,8 @@ for asked in "$@"; do
     case $asked in
         clocks) clocks ;;
         kernel) kernel ;;
+        stack) stack ;;
+        limits:*) limits "${asked#limits:}" ;;
         *=*) firmware "${asked%%=*}" "${asked#*=}" ;;
         *) port "$asked" ;;
     esac

@@ -23,6 +23,7 @@ END = "end"
 
 # Never a prompt, never an unknown host key, no master left behind; the rest is the site's ssh_config.
 _OPTIONS = ("BatchMode=yes", "StrictHostKeyChecking=yes", "ControlMaster=no", f"ConnectTimeout={CONNECT_S}")
+_WORDS = {"clocks": "dvfs", "kernel": "kernel", "stack": "gpu_stack"}  # what is looked at only for a feature
 _SUDO = 'sudo -n true 2>/dev/null && exec sudo -n "$@"; exec "$@"'
 _SECTION = re.compile(r"^@@gpufab (\S+) (\S+)$", re.MULTILINE)
 
@@ -145,7 +146,9 @@ def read(node: Node) -> Reading:
 
 def _asked(node: Node) -> Iterator[str]:
     """What of a node is looked at, in the words of ``read.sh``."""
-    yield from (word for word, feature in (("clocks", "dvfs"), ("kernel", "kernel")) if feature in node.wishes)
+    yield from (word for word, feature in _WORDS.items() if feature in node.wishes)
+    if "limits" in node.wishes:
+        yield f"limits:{','.join(node.wishes['limits']['services'])}"
     yield from (f"{card.pci}={','.join(card.parameters)}" for card in node.cards if card.parameters)
     yield from (port.pci for port in node.ports)
 
