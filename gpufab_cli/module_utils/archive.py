@@ -18,10 +18,13 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 def sources() -> Dict[str, str]:
     """The source text of every module of the core, by its path below the package."""
-    # Imported by a statement, not by name: so Ansible sees it when it collects what a module needs. Late, because the
-    # entry imports every feature, and the node feature this file.
-    from . import program  # noqa: F401
+    # Imported by statements, not by name: so Ansible sees them when it collects what a module needs. Late, because the
+    # features import this file.
+    from . import ansible_module, program  # noqa: F401
+    from .dvfs import job  # noqa: F401
+    from .features import FEATURES
 
+    tuple(FEATURES.values())
     base = __name__.rpartition(".")[0]
     found = {}
     for name, module in list(sys.modules.items()):

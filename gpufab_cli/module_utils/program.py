@@ -11,10 +11,9 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, TextIO
 
-from . import ansible_module, counters, desired, planning, snapshot  # noqa: F401 one archive holds the whole core
+from . import counters, desired, planning, snapshot
 from .change import Impact
 from .converge import Order, Outcome, Status, converge
-from .dvfs import job
 from .features import FEATURES, WANT_TYPES
 from .host import Host, HostError, Reader
 from .journal import Run
@@ -99,17 +98,20 @@ def _phase(argv: List[str]) -> Optional[Phase]:
     return {"early": EARLY, "late": LATE}.get(" ".join(argv))
 
 
-_JOBS: Dict[str, Callable[[Host], Iterable[str]]] = {
-    "begin": lambda host: job.begin(host, os.environ),
-    "end": lambda host: job.end(host, os.environ),
-    "sweep": job.sweep,
-}
+_JOBS = ("begin", "end", "sweep")
 
 
 def _job(verb: str) -> int:
     """What a scheduler's prolog and epilog call; what became of it goes to stdout, for the log."""
+    from .dvfs import job  # late: the other verbs do without
+
+    run: Dict[str, Callable[[Host], Iterable[str]]] = {
+        "begin": lambda host: job.begin(host, os.environ),
+        "end": lambda host: job.end(host, os.environ),
+        "sweep": job.sweep,
+    }
     try:
-        for line in _JOBS[verb](Host()):
+        for line in run[verb](Host()):
             print(f"gpufab: {line}")  # noqa: T201
     except (HostError, SchemaError) as error:
         print(f"gpufab: job {verb}: {error}")  # noqa: T201

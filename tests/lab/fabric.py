@@ -12,6 +12,8 @@ from gpufab_cli.lab.lab import Lab
 REPOSITORY = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 ALLOW = "traffic,link-flap"
+MACHINE, RAILS = "l40s", 2
+"""Small, as each port costs time; molecule and the demo have eight of them a node."""
 ALL_AT_ONCE = "{canary: 0, batch: 100%, soak_s: 0, verify: false}"
 """Most tests are about something else than batches."""
 
@@ -26,11 +28,12 @@ class Fabric:
         self.env: dict[str, str] = {}
         text = (REPOSITORY / "inventory/lab/fabric.yml").read_text()
         text = text.replace("gpu[01-02]", f"gpu[01-{count:02d}]").replace("../../.lab/", ".lab/")
+        text = text.replace("rails: 8", f"rails: {RAILS}").replace("rail: 0-7", f"rail: 0-{RAILS - 1}")
         text = re.sub(r"^rollout: \{.*?\}", f"rollout: {rollout}", text, flags=re.MULTILINE)
         (folder / "fabric.yml").write_text(text)
 
     def up(self) -> "Fabric":
-        self.lab.up(self.names)
+        self.lab.up(self.names, MACHINE)
         self.cli("lock")
         self.cli("render")
         return self

@@ -68,16 +68,16 @@ def test_a_second_apply_starts_no_ansible(healthy):
 
 
 def test_the_audit_names_exactly_what_was_broken_and_apply_mends_it(healthy):
-    healthy.lab.break_("gpu01", "wrong-priority", port="5")
+    healthy.lab.break_("gpu01", "wrong-priority", port="0")
     healthy.lab.break_("gpu02", "cnp-changed", port="1")
     found = drift(healthy.json("audit", *PATIENT, rc=1))
     assert found == {
-        ("gpu01", "compute/5", "dscp_priority"),
+        ("gpu01", "compute/0", "dscp_priority"),
         ("gpu02", "compute/1", "cnp_dscp"),
         ("gpu02", "compute/1", "cnp_priority"),
     }
     report = healthy.json("apply", *PATIENT, "--allow", "traffic", rc=0)
-    assert steps(report, "made") == {("gpu01", "roce compute/5"), ("gpu02", "roce compute/1")}
+    assert steps(report, "made") == {("gpu01", "roce compute/0"), ("gpu02", "roce compute/1")}
 
 
 def test_saved_snapshots_are_judged_without_the_nodes(healthy):

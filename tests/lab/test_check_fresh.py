@@ -2,7 +2,7 @@
 
 import pytest
 
-from .fabric import Fabric
+from .fabric import RAILS, Fabric
 
 pytestmark = pytest.mark.lab
 
@@ -33,10 +33,10 @@ def test_check_mode_shows_everything_and_does_not_fail(fabric):
     shown = [line[1:] for line in done.stdout.splitlines() if line.startswith("-")]
     for setting in SETTINGS:
         lines = [line for line in shown if f" {setting}: " in line]
-        assert len(lines) == 8, setting
+        assert len(lines) == RAILS, setting
         assert all("UNKNOWN(" in line for line in lines), lines
     wanted = [line[1:] for line in done.stdout.splitlines() if line.startswith("+")]
-    assert sum(" pfc: 3" in line for line in wanted) == 8
+    assert sum(" pfc: 3" in line for line in wanted) == RAILS
     assert fabric.lab.writes("gpu01") == []
 
 

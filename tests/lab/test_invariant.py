@@ -10,7 +10,7 @@ import pytest
 
 from gpufab_cli.lab.faults import KINDS
 
-from .fabric import ALLOW, Fabric
+from .fabric import ALLOW, RAILS, Fabric
 
 pytestmark = pytest.mark.lab
 
@@ -74,11 +74,11 @@ def test_one_drift_a_node(fabric):
     assert set(DRIFTS) <= set(KINDS)
     chance = random.Random(7)
     for name, drift in zip(fabric.names, DRIFTS, strict=True):
-        fabric.lab.break_(name, drift, port=str(chance.randrange(8)))
+        fabric.lab.break_(name, drift, port=str(chance.randrange(RAILS)))
     changes = three_ways(fabric)
     assert {host for host, *_ in changes} == set(fabric.names)
     touched = {(host, device) for host, device, *_ in changes}
-    assert len(touched) == NODES - 1 + 8  # a driver reload is on every port, the others on one each
+    assert len(touched) == NODES - 1 + RAILS  # a driver reload is on every port, the others on one each
     nothing_is_left(fabric)
 
 

@@ -53,7 +53,7 @@ def events(fabric):
 # A driver reload costs a port about a dozen writes: the first is before anything of a step is made, the later ones
 # within it, between steps, and within another port's step.
 @pytest.mark.parametrize(
-    ("made", "after"), [(0, "restore"), (1, "run"), (3, "restore"), (9, "run"), (14, "restore"), (25, "run")]
+    ("made", "after"), [(0, "restore"), (1, "run"), (3, "restore"), (9, "run"), (14, "restore"), (20, "run")]
 )
 def test_killed_after_so_many_writes(fabric, made, after):
     fabric.lab.break_("gpu01", "driver-reload")

@@ -68,7 +68,7 @@ def test_from_factory_state_the_canary_first(fabric):
 
 def test_a_canary_that_fails_stays_drained_and_the_rest_is_not_begun(fabric):
     for name in fabric.names:
-        fabric.lab.break_(name, "pfc-off", port="3")
+        fabric.lab.break_(name, "pfc-off", port="1")
     fabric.lab.break_("gpu01", "fail-at-write", "1")
     fabric.lab.writes("gpu02", clear=True)
     done = fabric.cli(*APPLY, rc=1)
@@ -164,7 +164,7 @@ def processes(word):
 
 def test_nothing_is_left_running(fabric):
     """No ssh, no master of one, no process of Ansible, no file: what an apply starts ends with it."""
-    fabric.lab.break_("gpu01", "pfc-off", port="3")
+    fabric.lab.break_("gpu01", "pfc-off", port="1")
     with tempfile.TemporaryDirectory(prefix="gf-") as folder:  # short: sockets lie in it
         fabric.env = {"TMPDIR": folder}
         try:

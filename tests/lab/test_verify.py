@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from .fabric import REPOSITORY, Fabric
+from .fabric import RAILS, REPOSITORY, Fabric
 
 pytestmark = pytest.mark.lab
 
@@ -66,7 +66,7 @@ def test_a_mistake_in_a_parser_of_the_core_is_clean_to_the_audit_but_not_to_veri
         assert done.returncode == 0, done.stdout
         assert "changed=2" in done.stdout
         fabric.cli("audit", "--limit", node, rc=0)
-        assert verify(fabric, node, 1) == {(f"compute/{rail}", check): "fail" for rail in range(8)}
+        assert verify(fabric, node, 1) == {(f"compute/{rail}", check): "fail" for rail in range(RAILS)}
     finally:
         fabric.env = {}
 
@@ -74,7 +74,7 @@ def test_a_mistake_in_a_parser_of_the_core_is_clean_to_the_audit_but_not_to_veri
 def test_every_drift_is_told_by_its_own_check_and_repaired_it_is_told_no_more(fabric):
     wanted = {}
     for number, (fault, checks) in enumerate(DRIFTS.items()):
-        rail = number % 8
+        rail = number % RAILS
         fabric.lab.break_(SOUND, fault, port=str(rail))
         wanted |= {(f"compute/{rail}", check): "fail" for check in checks}
     fabric.lab.writes(SOUND, clear=True)
@@ -99,7 +99,7 @@ def test_what_cannot_be_read_is_unknown(fabric, fault, argument, checks):
         found = verify(fabric, SOUND, 3)
     finally:
         fabric.lab.repair(SOUND)
-    assert found == {(f"compute/{rail}", check): "unknown" for rail in range(8) for check in checks}
+    assert found == {(f"compute/{rail}", check): "unknown" for rail in range(RAILS) for check in checks}
 
 
 def test_without_root_the_kept_wishes_are_unknown(fabric):

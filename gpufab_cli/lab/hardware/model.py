@@ -18,7 +18,7 @@ from gpufab_cli.lab.hardware.writes import Writes
 from gpufab_cli.lab.machine import Identity, Machine, PortPlace
 
 # How long a link stays down when the driver toggles it; real optics take seconds, which tests need not wait for.
-FLAP_S = 0.3
+FLAP_S = 0.1
 FOREIGN_CNP_DSCP = 4
 # mlx5's limits of the cable length in metres.
 _CABLE_M = range(1, 1000)

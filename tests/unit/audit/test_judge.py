@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from gpufab_cli.audit import judge as judging
 from gpufab_cli.audit.collect import Collected, Failed, Failure
 from gpufab_cli.audit.judge import Kind, Place, State, Work, judge
 from gpufab_cli.module_utils.change import ABSENT, Impact, Pending, Plan, Unknown
@@ -94,7 +95,7 @@ def test_pending_waits_and_is_not_in_sync(monkeypatch):
         def plan(self, snapshot, want):
             return Plan(pending=(Pending((PCI, "roce_enable"), 0, 1, Impact.REBOOT, "node.files"),))
 
-    monkeypatch.setitem(FEATURES, "node", Waits())
+    monkeypatch.setattr(judging, "FEATURES", {**FEATURES, "node": Waits()})
     found = report()
     (row,) = found.rows
     assert (row.kind, row.reason, row.current, row.desired) == (Kind.PENDING, "waits for reboot", 0, 1)
