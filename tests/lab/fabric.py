@@ -28,7 +28,8 @@ class Fabric:
         self.env: dict[str, str] = {}
         text = (REPOSITORY / "inventory/lab/fabric.yml").read_text()
         text = text.replace("gpu[01-02]", f"gpu[01-{count:02d}]").replace("../../.lab/", ".lab/")
-        text = text.replace("rails: 8", f"rails: {RAILS}").replace("rail: 0-7", f"rail: 0-{RAILS - 1}")
+        text = text.replace("speed_gbps: 400", "speed_gbps: 100").replace("rails: 8", f"rails: {RAILS}")
+        text = text.replace("rail: 0-7", f"rail: 0-{RAILS - 1}")
         text = re.sub(r"^rollout: \{.*?\}", f"rollout: {rollout}", text, flags=re.MULTILINE)
         (folder / "fabric.yml").write_text(text)
 

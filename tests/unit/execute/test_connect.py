@@ -170,6 +170,13 @@ def refused(target, seconds=20):
     return str(caught.value), caught.value.hint
 
 
+def test_a_command_that_ends_without_reading_its_input_is_heard(site, server):
+    server.canned, server.deaf = (b"Closed for maintenance\n",), True
+    more_than_a_window = b"x" * (4 << 20)
+    result = Ssh().exec(site(), ["true"], more_than_a_window, 20)
+    assert (result.rc, result.stdout) == (0, b"Closed for maintenance\n")
+
+
 def test_an_unknown_host_key(site, server):
     target = site(prefix="elsewhere.example,")
     (target.ssh_config.parent / "known_hosts").write_text("")
