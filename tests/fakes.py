@@ -40,7 +40,7 @@ class FakeHost:
 
     def read(self, path):
         content = self.read_bytes(path)
-        return content.decode().rstrip("\n") if isinstance(content, bytes) else content
+        return content.decode("utf-8", "surrogateescape").rstrip("\n") if isinstance(content, bytes) else content
 
     def read_bytes(self, path):
         path = self._resolve(path)
@@ -162,8 +162,9 @@ def _ask(kind, question, library):
 
 
 def ok(value):
-    """A command that answers with text, or with JSON of anything else."""
-    return Output(0, value if isinstance(value, str) else json.dumps(value), "")
+    """A command that answers with text, or with JSON of anything else; the last line has its end, as tools print it."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return Output(0, text if text.endswith("\n") or not text else text + "\n", "")
 
 
 def failed(stderr, rc=1):

@@ -7,11 +7,12 @@ damaged or reordered packets, or of a link that comes and goes.
 import json
 import re
 import sys
-from typing import Any, Dict, List, Sequence, TextIO, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, TextIO, Tuple
 
 from .devices import INFINIBAND, NET, PCI_DEVICES
 from .host import Output, Reader
 from .schema import PciAddress, decode
+from .texts import natural
 
 FILES = ("hw_counters/out_of_sequence", "hw_counters/packet_seq_err", "counters/symbol_error", "counters/link_downed")
 """Of an RDMA device's port 1 (Linux, Documentation/ABI/stable/sysfs-class-infiniband)."""
@@ -23,7 +24,7 @@ STATISTICS = ("rx_discards_phy", "tx_discards_phy", "link_down_events_phy")
 """Of ``ethtool -S`` (Linux, networking/device_drivers/ethernet/mellanox/mlx5/counters.rst): packets dropped by the port
 for lack of buffers on their way in, or on their way out; times that the link went down."""
 
-_STATISTIC = re.compile(r"^\s*([a-z0-9_]+): (\d+)$", re.MULTILINE)
+_STATISTIC = re.compile("^ *([a-z0-9_]+): ([0-9]+)$", re.MULTILINE)
 
 
 def read(host: Reader, pci: str) -> Dict[str, int]:
@@ -38,16 +39,20 @@ def read(host: Reader, pci: str) -> Dict[str, int]:
 
 
 def _files(host: Reader, folder: str, names: Sequence[str]) -> Dict[str, int]:
-    texts = {name.rpartition("/")[2]: host.read(f"{folder}/{name}") for name in names}
-    return {name: int(text) for name, text in texts.items() if isinstance(text, str) and text.isdigit()}
+    return _numbers({name.rpartition("/")[2]: host.read(f"{folder}/{name}") for name in names})
 
 
 def _statistics(host: Reader, netdev: str) -> Dict[str, int]:
     printed = host.query("ethtool", "-S", netdev)
     if not isinstance(printed, Output) or printed.rc != 0:
         return {}
-    values = dict(_STATISTIC.findall(printed.stdout))
-    return {name: int(values[name]) for name in STATISTICS if name in values}
+    values = dict(_STATISTIC.findall(printed.whole))
+    return _numbers({name: values.get(name) for name in STATISTICS})
+
+
+def _numbers(texts: Mapping[str, object]) -> Dict[str, int]:
+    found = {name: natural(text) for name, text in texts.items()}
+    return {name: number for name, number in found.items() if number is not None}
 
 
 def answer(host: Reader, stdin: TextIO, stdout: TextIO, marker: str) -> bool:

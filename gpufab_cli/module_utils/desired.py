@@ -10,6 +10,7 @@ from typing import Any, Iterator, Mapping, Optional, Tuple
 from .change import ABSENT, Change, Step, Where
 from .host import Host, Reader, sha256
 from .schema import SchemaError, decode, encode
+from .texts import parse_json
 
 DESIRED_D = "/etc/gpufab/desired.d"
 FORMAT = 1
@@ -71,7 +72,7 @@ def _parse(feature: str, text: Any, want_type: type) -> Any:
     if not isinstance(text, str):
         raise SchemaError(f"{desired_path(feature)}: {text}")
     try:
-        data = json.loads(text)
+        data = parse_json(text)
     except ValueError as error:
         raise SchemaError(f"{desired_path(feature)}: {error}") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:

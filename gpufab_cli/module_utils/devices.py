@@ -5,7 +5,6 @@ and rdma-core all rename. Sources: the kernel's sysfs ABI (Documentation/ABI/tes
 sysfs-class-infiniband, sysfs-bus-pci) and ``devlink dev info``.
 """
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Union
@@ -13,6 +12,7 @@ from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Unio
 from .change import ABSENT, Absent, Unknown
 from .host import Reader
 from .management import addresses, carried
+from .texts import natural, parse_json
 from .topology import numa
 from .topology.numa import NOT_KNOWN, Numa
 from .topology.pairing import Pairing, pair
@@ -221,14 +221,14 @@ def _above(host: Reader, pci: str) -> Tuple[str, ...]:
 
 def _netdev(host: Reader, name: str, uses: _Uses) -> Netdev:
     folder = f"{NET}/{name}"
-    speed = host.read(f"{folder}/speed")
+    speed = natural(host.read(f"{folder}/speed"))
     return Netdev(
         name=name,
         mac=(_text(host, f"{folder}/bonding_slave/perm_hwaddr") or _text(host, f"{folder}/address")).lower(),
         mtu=_number(host.read(f"{folder}/mtu"), 0),
         operstate=_text(host, f"{folder}/operstate"),
         # A link that is down reads as -1 or EINVAL.
-        speed_mbps=int(speed) if isinstance(speed, str) and speed.isdigit() else Unknown("link down or no speed"),
+        speed_mbps=Unknown("link down or no speed") if speed is None else speed,
         addresses=_of(uses.addresses, name),
         carries=_of(uses.carries, name),
         uppers=tuple(_uppers(host, name, uses)),
@@ -271,7 +271,7 @@ def _devlink_info(host: Reader) -> Union[Dict[str, Any], Unknown]:
     if output.rc != 0:
         return Unknown(f"devlink dev info: {output.error}")
     try:
-        info = json.loads(output.stdout)["info"]
+        info = parse_json(output.stdout)["info"]
     except (ValueError, KeyError, TypeError):
         return Unknown("devlink dev info: printed what no known release prints")
     return info if isinstance(info, dict) else Unknown("devlink dev info: no mapping of devices")
@@ -317,4 +317,4 @@ def _text(host: Reader, path: str) -> str:
 
 
 def _number(value: Union[str, Absent, Unknown], default: int) -> int:
-    return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d+", value) else default
+    return int(value) if isinstance(value, str) and re.fullmatch("-?[0-9]{1,10}", value) else default

@@ -18,6 +18,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 from . import nvml
 from .change import ABSENT, Absent, Unknown
 from .queries import allowed
+from .texts import plain, whole_lines
 
 # Where vendor and distribution tools live; the environment of sudo, cron or udev is not trusted to say.
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -58,6 +59,11 @@ class Output:
         """The first line that says what went wrong."""
         lines = [line for text in (self.stderr, self.stdout) for line in text.splitlines() if line.strip()]
         return f"exit {self.rc}: {lines[0].strip()}" if lines else f"exit {self.rc}"
+
+    @property
+    def whole(self) -> str:
+        """The whole lines of ``stdout``."""
+        return whole_lines(self.stdout)
 
 
 class Reader:
@@ -334,7 +340,7 @@ def _run(argv: Sequence[str], seconds: float) -> Output:
     except subprocess.TimeoutExpired as error:
         _kill(process)
         raise HangError(f"{' '.join(argv)} did not answer within {seconds:.0f} s") from error
-    return Output(process.returncode, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
+    return Output(process.returncode, plain(stdout), plain(stderr))
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:

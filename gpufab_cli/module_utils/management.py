@@ -4,13 +4,13 @@ Such a port is never touched without its own consent (``management-port``), what
 """
 
 import ipaddress
-import json
 import re
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set, Tuple, Union
 
 from .change import Unknown
 from .host import Reader
 from .processes import Connection, connections, open_files, processes
+from .texts import parse_json
 
 NET = "/sys/class/net"
 NVME = "/sys/class/nvme"
@@ -52,12 +52,22 @@ def _json(host: Reader, *argv: str) -> Union[List[Mapping[str, Any]], Unknown]:
     if output.rc != 0:
         return Unknown(f"{' '.join(argv)}: {output.error}")
     try:
-        rows = json.loads(output.stdout or "[]")
+        rows = parse_json(output.stdout)
     except ValueError:
         rows = None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+    if not _is_table(rows):
         return Unknown(f"{' '.join(argv)}: printed what no known release prints")
-    return rows
+    return rows  # type: ignore[no-any-return]
+
+
+def _is_table(rows: object) -> bool:
+    """Whether these are rows whose names are texts and whose own rows, if any, are the like."""
+    return isinstance(rows, list) and all(
+        isinstance(row, dict)
+        and all(isinstance(row.get(name, ""), str) for name in ("ifname", "dev", "local"))
+        and all(_is_table(row.get(name, [])) for name in ("addr_info", "nexthops"))
+        for row in rows
+    )
 
 
 def addresses(host: Reader) -> Union[Dict[str, Tuple[str, ...]], Unknown]:
@@ -67,12 +77,14 @@ def addresses(host: Reader) -> Union[Dict[str, Tuple[str, ...]], Unknown]:
         return rows
     if not rows:  # there is always lo: without it no port would seem to carry anything
         return Unknown("ip -j addr show: printed no interface at all")
-    return {str(row.get("ifname")): tuple(_texts(row.get("addr_info", ()))) for row in rows}
+    if not all(row.get("ifname") for row in rows):
+        return Unknown("ip -j addr show: printed an interface without a name")
+    return {row["ifname"]: tuple(_texts(row.get("addr_info", ()))) for row in rows}
 
 
 def _texts(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for entry in entries:
-        if isinstance(entry.get("local"), str):
+        if "local" in entry:
             yield f"{entry['local']}/{entry.get('prefixlen')}"
 
 

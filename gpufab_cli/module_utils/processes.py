@@ -89,10 +89,13 @@ def connections(host: Reader) -> Iterator[Connection]:
 
 _ESTABLISHED, _INODE = "01", 9
 _IPV4, _IPV6 = 4, 16
+_ENDPOINT = re.compile(r"(?:[0-9A-F]{8}|[0-9A-F]{32}):[0-9A-F]{4}")
 
 
 def _connection(words: "list[str]") -> Optional[Connection]:
     if len(words) <= _INODE or words[3] != _ESTABLISHED:
+        return None
+    if not all(_ENDPOINT.fullmatch(word) for word in words[1:3]):
         return None
     (local, local_port), (remote, remote_port) = (_endpoint(word) for word in words[1:3])
     return Connection(local, local_port, remote, remote_port, words[_INODE])

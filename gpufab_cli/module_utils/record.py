@@ -12,6 +12,7 @@ from .change import ABSENT, Absent, Change, Finding, Impact, Path, Pending, Plan
 from .devices import Devices
 from .host import Host, Reader
 from .schema import SchemaError, decode, encode
+from .texts import parse_json
 
 FOLDER = "/var/lib/gpufab/record"
 MANAGEMENT = "/var/lib/gpufab/management-ports.json"
@@ -43,7 +44,7 @@ def read(host: Reader, feature: str) -> Record:
     if not isinstance(text, str):
         return text
     try:
-        entries: Tuple[Entry, ...] = decode(Tuple[Entry, ...], json.loads(text))
+        entries: Tuple[Entry, ...] = decode(Tuple[Entry, ...], parse_json(text))
     except (ValueError, SchemaError) as error:
         return Unknown(f"{_file(feature)}: {error}")
     return entries
@@ -124,7 +125,7 @@ def management_ports(host: Reader) -> Union[FrozenSet[str], Unknown]:
     if text is ABSENT:
         return Unknown("no apply could tell which ports the node depends on")
     try:
-        ports: FrozenSet[str] = decode(FrozenSet[str], json.loads(str(text)), MANAGEMENT)
+        ports: FrozenSet[str] = decode(FrozenSet[str], parse_json(str(text)), MANAGEMENT)
     except ValueError as error:
         raise SchemaError(f"{MANAGEMENT}: {error}") from error
     return ports

@@ -8,6 +8,7 @@ from .change import Absent, Unknown
 from .devices import Devices
 from .record import Record
 from .schema import SchemaError, decode, encode
+from .texts import parse_json
 
 FORMAT = 1
 
@@ -44,7 +45,7 @@ def loads(text: str, seen_types: Mapping[str, type]) -> Snapshot:
         SchemaError: the text is no snapshot of this format.
     """
     try:
-        data: Dict[str, Any] = json.loads(text)
+        data: Dict[str, Any] = parse_json(text)
     except ValueError as error:
         raise SchemaError(f"snapshot: {error}") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:

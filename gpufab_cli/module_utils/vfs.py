@@ -9,6 +9,7 @@ from .devices import INFINIBAND, NET, PCI_DEVICES
 from .host import Reader
 from .idle import DAEMONS
 from .processes import Process, held_files
+from .texts import natural
 
 HELD = r"/dev/(vfio/\d+|infiniband/uverbs\d+)"
 VFIO = "vfio"
@@ -31,9 +32,10 @@ class Vf:
 def read_count(host: Reader, pci: str, name: str = "sriov_numvfs") -> Union[int, Absent, Unknown]:
     """A number of the SR-IOV capability; ABSENT for a function without it."""
     text = host.read(f"{PCI_DEVICES}/{pci}/{name}")
-    if isinstance(text, str):
-        return int(text) if text.isdigit() else Unknown(f"{pci} {name}: {text!r} is not a number")
-    return text
+    if not isinstance(text, str):
+        return text
+    number = natural(text)
+    return Unknown(f"{pci} {name}: {text!r} is not a number") if number is None else number
 
 
 def any_enabled(host: Reader, pci: str) -> bool:

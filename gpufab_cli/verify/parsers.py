@@ -9,8 +9,9 @@ from typing import Any
 from gpufab_cli.verify.reading import UnreadableError
 
 PRIORITIES = 8
-_GID = re.compile(r"\d+ ((?:[0-9a-f]{4}:){7}[0-9a-f]{4}) (.+)")
-_CLASS = re.compile(r"Global tclass=(\d+)")
+_GID = re.compile(r"[0-9]+ ((?:[0-9a-f]{4}:){7}[0-9a-f]{4}) (.+)")
+_CLASS = re.compile("Global tclass=([0-9]{1,3})")
+_MAC = "((?:[0-9a-f]{2}:){5}[0-9a-f]{2})(?![0-9a-f:])"
 
 
 def _odd(what: str) -> UnreadableError:
@@ -20,7 +21,7 @@ def _odd(what: str) -> UnreadableError:
 def row(text: str, key: str) -> list[tuple[int, str]]:
     """A line of ``dcb``, such as ``prio-pfc 0:off 1:on ...``, as (index, value) pairs."""
     rows = [words[1:] for words in map(str.split, text.splitlines()) if words[:1] == [key]]
-    if len(rows) != 1 or not all(re.fullmatch(r"\d+:\w+", word) for word in rows[0]):
+    if len(rows) != 1 or not all(re.fullmatch(r"[0-9]{1,2}:\w+", word) for word in rows[0]):
         raise _odd(f"dcb, {key}")
     return [(int(index), value) for index, value in (word.split(":") for word in rows[0])]
 
@@ -55,14 +56,14 @@ def numbers(text: str, key: str) -> tuple[int, ...]:
 
 
 def _number(text: str, what: str) -> int:
-    if not re.fullmatch(r"\d+", text):
+    if not re.fullmatch("[0-9]{1,19}", text):
         raise _odd(what)
     return int(text)
 
 
 def cable_m(text: str) -> int:
     """The cable length in metres, which ``dcb pfc show`` calls delay."""
-    match = re.search(r"^pfc-cap \d+ .*\bdelay (\d+)\s*$", text, re.MULTILINE)
+    match = re.search(r"^pfc-cap [0-9]+ .*\bdelay ([0-9]{1,5}) *$", text, re.MULTILINE)
     if not match:
         raise _odd("dcb, pfc-cap")
     return int(match[1])
@@ -95,14 +96,14 @@ def pause(text: str) -> tuple[bool, bool]:
 def _json(text: str, tool: str, pick: Callable[[Any], tuple[Any, Any]]) -> tuple[Any, Any]:
     try:
         return pick(json.loads(text))
-    except (ValueError, KeyError, IndexError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise _odd(tool) from error
 
 
 def link(text: str) -> tuple[str, int, str]:
     """MAC (the permanent one where it was changed), MTU and state, of ``ip -o link show``."""
-    mac = re.search(r"permaddr (\S+)", text) or re.search(r"link/ether (\S+)", text)
-    mtu, state = re.search(r" mtu (\d+) ", text), re.search(r" state (\S+) ", text)
+    mac = re.search(rf"permaddr {_MAC}", text) or re.search(rf"link/ether {_MAC}", text)
+    mtu, state = re.search(" mtu ([0-9]{1,6}) ", text), re.search(r" state (\S+) ", text)
     if not (mac and mtu and state):
         raise _odd("ip link")
     return mac[1].lower(), int(mtu[1]), state[1]

@@ -26,6 +26,7 @@ _OPTIONS = ("BatchMode=yes", "StrictHostKeyChecking=yes", "ControlMaster=no", f"
 _WORDS = {"clocks": "dvfs", "kernel": "kernel", "stack": "gpu_stack"}  # what is looked at only for a feature
 _SUDO = 'sudo -n true 2>/dev/null && exec sudo -n "$@"; exec "$@"'
 _SECTION = re.compile(r"^@@gpufab (\S+) (\S+)$", re.MULTILINE)
+_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # ECMA-48; some vendor tools colour a pipe as well
 
 
 class UnreadableError(Exception):
@@ -85,11 +86,12 @@ class Reading:
 
 
 def parse(text: str) -> Reading:
-    """The sections of the output of ``read.sh``.
+    """The sections of the output of ``read.sh``, without colours.
 
     Raises:
         UnreachableError: the last one is missing: the output was cut short.
     """
+    text = _COLOUR.sub("", text)
     marks = list(_SECTION.finditer(text))
     starts = [mark.start() for mark in marks]
     sections = [

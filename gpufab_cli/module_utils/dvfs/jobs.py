@@ -11,6 +11,7 @@ from typing import Mapping, Optional, Tuple
 
 from ..host import Host, Reader
 from ..schema import SchemaError, decode, encode
+from ..texts import parse_json
 from .seen import JobSeen
 from .want import GpuPolicy
 
@@ -59,7 +60,7 @@ def forget(host: Host, job: str) -> None:
 
 def _job(host: Reader, job: str) -> Optional[JobSeen]:
     try:
-        data = json.loads(str(host.read(path(job))))
+        data = parse_json(str(host.read(path(job))))
         held: JobSeen = decode(JobSeen, data["job"])
     except (ValueError, KeyError, TypeError, SchemaError):
         return None

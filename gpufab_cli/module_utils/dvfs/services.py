@@ -5,6 +5,7 @@ from typing import Dict, Tuple, Union
 from ..change import Unknown
 from ..host import Reader
 from ..processes import processes
+from ..units import show
 from .seen import Service
 
 SYSTEMD = "/run/systemd/system"
@@ -33,20 +34,17 @@ _DAEMONS = {
 
 def read(host: Reader) -> Union[Dict[str, Service], Unknown]:
     """The services by unit name; none where no systemd runs, Unknown where it does and does not answer."""
-    output = host.query("systemctl", "show", "--property=Id,LoadState,ActiveState,UnitFileState,Job", *UNITS)
-    if isinstance(output, Unknown) or output.rc != 0:
-        said = output.reason if isinstance(output, Unknown) else f"systemctl show: {output.error}"
-        return Unknown(said) if host.exists(SYSTEMD) else {}
-    blocks = [dict(line.partition("=")[::2] for line in b.splitlines()) for b in output.stdout.strip().split("\n\n")]
+    blocks = show(host, ("Id", "LoadState", "ActiveState", "UnitFileState"), UNITS, "Job")
+    if isinstance(blocks, Unknown):
+        return blocks if host.exists(SYSTEMD) else {}
     return {
         block["Id"]: Service(
-            loaded=block.get("LoadState") == "loaded",
-            active=block.get("ActiveState", ""),
-            starting=block.get("ActiveState") == "activating" or block.get("Job", "0") not in ("", "0"),
-            enabled=block.get("UnitFileState", ""),
+            loaded=block["LoadState"] == "loaded",
+            active=block["ActiveState"],
+            starting=block["ActiveState"] == "activating" or block.get("Job", "0") not in ("", "0"),
+            enabled=block["UnitFileState"],
         )
         for block in blocks
-        if "Id" in block
     }
 
 

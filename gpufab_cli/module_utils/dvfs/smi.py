@@ -46,7 +46,7 @@ Lost = Dict[str, str]
 def bus_id(text: str) -> str:
     """A bus id as nvidia-smi writes it → the PCI address as sysfs does: 00000000:1B:00.0 → 0000:1b:00.0."""
     domain, _, rest = text.strip().lower().partition(":")
-    return f"{int(domain, 16):04x}:{rest}" if re.fullmatch(r"[0-9a-f]+", domain) else text
+    return f"{int(domain, 16):04x}:{rest}" if re.fullmatch(r"[0-9a-f]{1,8}", domain) else text
 
 
 def read(host: Reader, wanted: Iterable[str], *, clocks: bool) -> Tuple[Union[Dict[str, GpuSeen], Unknown], Lost]:
@@ -68,10 +68,11 @@ def read(host: Reader, wanted: Iterable[str], *, clocks: bool) -> Tuple[Union[Di
         del found[pci]
     reasons = _reasons(host, found, alone=bool(lost))
     supported = _clocks(host, found, alone=bool(lost)) if clocks else {}
+    untold = "[N/A]" if reasons is None else "no clock event reasons of this GPU"
     gpus = {}
     for pci in wanted:
         if pci in found:
-            gpus[pci] = _gpu(found[pci], reasons.get(pci, "[N/A]"), supported, pci)
+            gpus[pci] = _gpu(found[pci], (reasons or {}).get(pci, untold), supported, pci)
         else:
             lost.setdefault(pci, "nvidia-smi does not list it")
     return gpus, lost
@@ -83,12 +84,12 @@ def _query(host: Reader, pci: str, fields: str) -> Union[Rows, Output]:
     output = host.query(TOOL, *selector, f"--query-gpu={fields}", CSV)
     if isinstance(output, Unknown) or output.rc != 0:
         return output
-    return _rows(output.stdout, fields.count(",") + 1)
+    return _rows(output, fields.count(",") + 1)
 
 
-def _rows(text: str, width: int) -> Rows:
-    rows = [tuple(cell.strip() for cell in line.split(",")) for line in text.splitlines() if line.strip()]
-    if any(len(row) != width for row in rows):
+def _rows(output: Output, width: int) -> Rows:
+    rows = [tuple(cell.strip() for cell in line.split(",")) for line in output.stdout.splitlines() if line.strip()]
+    if any(len(row) != width for row in rows) or output.whole != output.stdout:
         return Unknown(f"{TOOL}: {NO_RELEASE}")
     return {bus_id(row[0]): row[1:] for row in rows}
 
@@ -107,14 +108,13 @@ def _one_by_one(host: Reader, wanted: Iterable[str], failed: Output) -> Tuple[Ro
     return (rows, lost) if rows else (Unknown(f"{TOOL}: {failed.error}"), {})
 
 
-def _reasons(host: Reader, found: Iterable[str], *, alone: bool) -> Dict[str, str]:
-    """The clock event reasons of each GPU, under either name of the field; asked for one by one where some are lost."""
+def _reasons(host: Reader, found: Iterable[str], *, alone: bool) -> Optional[Dict[str, str]]:
+    """The clock event reasons of each GPU, one by one where some are lost; None where neither name of them is known."""
     for field in REASONS:
         answers = [_query(host, pci, f"pci.bus_id,{field}") for pci in (found if alone else ("",))]
-        reasons = {pci: cells[0] for rows in answers if isinstance(rows, dict) for pci, cells in rows.items()}
-        if reasons:
-            return reasons
-    return {}
+        if not all(isinstance(answer, Output) for answer in answers):
+            return {pci: cells[0] for rows in answers if isinstance(rows, dict) for pci, cells in rows.items()}
+    return None
 
 
 Supported = Union[Dict[str, Dict[int, List[int]]], Unknown]
@@ -128,7 +128,7 @@ def _clocks(host: Reader, found: Iterable[str], *, alone: bool) -> Supported:
         output = host.query(TOOL, *selector, f"--query-supported-clocks={CLOCK_FIELDS}", CSV)
         if isinstance(output, Unknown):
             return output
-        if output.rc != 0 or not _take_clocks(clocks, output.stdout):
+        if output.rc != 0 or not _take_clocks(clocks, output.whole):
             return Unknown(f"{TOOL}: {output.error if output.rc else NO_RELEASE}")
     return clocks
 
@@ -136,7 +136,7 @@ def _clocks(host: Reader, found: Iterable[str], *, alone: bool) -> Supported:
 def _take_clocks(clocks: Dict[str, Dict[int, List[int]]], text: str) -> bool:
     """Note the clocks of some lines; whether they could be understood."""
     for line in text.splitlines():
-        match = re.fullmatch(r"\s*([0-9A-Fa-f:.]+),\s*(\d+)[^,]*,\s*(\d+)\D*", line)
+        match = re.fullmatch(r" *([0-9A-Fa-f:.]+), *([0-9]{1,6})(?: MHz)?, *([0-9]{1,6})(?: MHz)? *", line)
         if match:
             clocks.setdefault(bus_id(match[1]), {}).setdefault(int(match[2]), []).append(int(match[3]))
         elif line.strip() and not any(word in line for word in _LACKS):
@@ -185,7 +185,7 @@ def _flag(cell: str) -> Union[bool, Absent, Unknown]:
 def _number(cell: str) -> Union[float, Absent, Unknown]:
     if cell in _LACKS:
         return ABSENT
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(?: W)?", cell)
+    match = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)(?: W)?", cell)
     return float(match[1]) if match else Unknown(f"{TOOL}: {cell}")
 
 
@@ -197,7 +197,7 @@ def _integer(cell: str) -> Union[int, Absent, Unknown]:
 def _bits(cell: str) -> Union[int, Absent, Unknown]:
     if cell in _LACKS:
         return ABSENT
-    return int(cell, 16) if re.fullmatch(r"0x[0-9a-fA-F]+", cell) else Unknown(f"{TOOL}: {cell}")
+    return int(cell, 16) if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", cell) else Unknown(f"{TOOL}: {cell}")
 
 
 class SmiSetter:

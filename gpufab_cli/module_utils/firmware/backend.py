@@ -41,7 +41,7 @@ def _query(host: Reader, tool: str, pci: str, *names: str) -> Union[Dict[str, Pa
         return output
     if output.rc != 0:
         return Unknown(f"{tool}: {_said(output)}{_lockdown(host)}")
-    table = parse(output.stdout)
+    table = parse(output.whole)
     return Unknown(f"{tool}: printed what no known release prints") if table is None else table
 
 

@@ -7,6 +7,7 @@ from ..desired import DESIRED_D, desired_path
 from ..devices import Devices
 from ..host import Host, Reader, sha256
 from ..snapshot import Snapshot
+from ..units import show
 from .files import EARLY, LATE, LINKS, contents
 from .seen import NodeSeen
 from .want import NodeWant
@@ -80,14 +81,11 @@ def _units(host: Reader) -> Dict[str, Any]:
     """How the restore units last ended and whether systemd has read them as they are; without systemd, neither."""
     if not host.exists(SYSTEMD):
         return {"failed_units": (), "stale_units": ()}
-    output = host.query("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", EARLY, LATE)
-    if isinstance(output, Unknown):
-        return {"failed_units": (), "stale_units": output}
-    if output.rc != 0:
-        return {"failed_units": (), "stale_units": Unknown(f"systemctl show: {output.error}")}
-    blocks = [dict(line.partition("=")[::2] for line in b.splitlines()) for b in output.stdout.strip().split("\n\n")]
-    failed = (f"{b.get('Id')}: {b.get('Result')}" for b in blocks if b.get("ActiveState") == "failed")
-    stale = (str(b.get("Id")) for b in blocks if b.get("NeedDaemonReload") == "yes")
+    blocks = show(host, ("Id", "ActiveState", "Result", "NeedDaemonReload"), (EARLY, LATE))
+    if isinstance(blocks, Unknown):
+        return {"failed_units": (), "stale_units": blocks}
+    failed = (f"{b['Id']}: {b['Result']}" for b in blocks if b["ActiveState"] == "failed")
+    stale = (b["Id"] for b in blocks if b["NeedDaemonReload"] == "yes")
     return {"failed_units": tuple(failed), "stale_units": tuple(stale)}
 
 

@@ -4,11 +4,11 @@ Grammar: iproute2 dcb/dcb_pfc.c, dcb_app.c, dcb_ets.c, dcb_buffer.c, dcb_dcbx.c.
 third element ``" "``.
 """
 
-import json
 from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple, TypeVar, Union
 
 from ..change import Unknown
 from ..host import Host, HostError, Output, Reader
+from ..texts import parse_json
 from .backend import Dcb, Ets, Pairs
 from .seen import Owner
 from .want import DSCPS, PRIORITIES
@@ -53,8 +53,8 @@ def _parse(
     if output.rc != 0:
         return Unknown(f"dcb {what} show dev {netdev}: {output.error}")
     try:
-        return parse(json.loads(output.stdout))
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+        return parse(parse_json(output.stdout))
+    except (ValueError, LookupError, TypeError, AttributeError):
         return Unknown(f"dcb {what} show dev {netdev}: printed what no known release prints")
 
 

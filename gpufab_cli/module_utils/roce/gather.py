@@ -76,7 +76,7 @@ def _pause(host: Reader, netdev: str) -> Union[Tuple[bool, bool], Unknown]:
         return output
     if output.rc != 0:
         return Unknown(f"ethtool -a {netdev}: {output.error}")
-    found = dict(re.findall(r"^(RX|TX):\s+(on|off)\s*$", output.stdout, re.MULTILINE))
+    found = dict(re.findall(r"^(RX|TX):[ \t]+(on|off)[ \t]*$", output.whole, re.MULTILINE))
     if set(found) != {"RX", "TX"}:
         return Unknown(f"ethtool -a {netdev}: printed what no known release prints")
     return found["RX"] == "on", found["TX"] == "on"

@@ -6,6 +6,7 @@ from typing import Iterable, List, Optional, Tuple, Union
 
 from ..change import Unknown
 from ..host import Reader
+from ..texts import natural
 from .seen import Gid
 
 ROCE_V2 = "RoCE v2"
@@ -21,7 +22,7 @@ def read(host: Reader, rdma: Optional[str]) -> Union[Tuple[Gid, ...], Unknown]:
     if not isinstance(rows, tuple):
         return rows if isinstance(rows, Unknown) else Unknown(f"{folder}/gids is not there")
     found: List[Gid] = []
-    for row in sorted(int(row) for row in rows if row.isdigit()):
+    for row in sorted(number for number in map(natural, rows) if number is not None):
         text = host.read(f"{folder}/gids/{row}")
         if isinstance(text, str) and not EMPTY.fullmatch(text):
             # A row may be emptied between the two reads: its type is then gone.

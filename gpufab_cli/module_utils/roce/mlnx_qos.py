@@ -24,7 +24,7 @@ def read(host: Reader, netdev: str, *, buffers: bool) -> Dcb:
     output = host.query("mlnx_qos", "-a", "-i", netdev)
     if isinstance(output, Unknown):
         return mlnx_qos_text.nothing(output)
-    return mlnx_qos_text.parse(output.stdout, output.error if output.rc else "", netdev)
+    return mlnx_qos_text.parse(output.whole, output.error if output.rc else "", netdev)
 
 
 def _run(host: Host, netdev: str, *words: str) -> None:

@@ -14,11 +14,11 @@ from .backend import Dcb
 from .seen import Owner
 from .want import DSCPS, PRIORITIES
 
-_ROW = r"((?: +\d+){8}) *"
+_ROW = r"((?: +[0-9]{1,9}){8}) *"
 _CLASS = re.compile(
-    r"(?:tc: (\d) ratelimit: (?:unlimited|[\d.]+ Gbps), tsa: )?(vendor|strict|ets)(?:, bw: (100|\d{1,2})%)?"
+    r"(?:tc: ([0-7]) ratelimit: (?:unlimited|[0-9.]+ Gbps), tsa: )?(vendor|strict|ets)(?:, bw: (100|[0-9]{1,2})%)?"
 )
-_BUFFERS = re.compile(r"Receive buffer size \(bytes\): ((?:\d+,){8})(?:(?:total|max_buffer)_size=\d+)?")
+_BUFFERS = re.compile(r"Receive buffer size \(bytes\): ((?:[0-9]{1,10},){8})(?:(?:total|max_buffer)_size=[0-9]+)?")
 _OWNERS: Dict[str, Owner] = {"OS": "host", "Firmware": "firmware"}
 
 
@@ -86,11 +86,10 @@ class _Text:
 
     def _dscps(self) -> Pairs:
         pairs: List[Tuple[int, int]] = []
-        for priority, listed in re.findall(r"^\tprio:(\d) dscp:([\d,]*),$", self._text, re.MULTILINE):
+        for priority, listed in re.findall(r"^\tprio:([0-7]) dscp:((?:[0-9]{2},)*)$", self._text, re.MULTILINE):
             pairs += [(int(dscp), int(priority)) for dscp in listed.split(",") if dscp]
         dscps = sorted(dscp for dscp, _ in pairs)
-        complete = dscps == list(range(DSCPS)) and all(priority < PRIORITIES for _, priority in pairs)
-        return tuple(sorted(pairs)) if complete else self._strange("complete DSCP map")
+        return tuple(sorted(pairs)) if dscps == list(range(DSCPS)) else self._strange("complete DSCP map")
 
     def _row(self, name: str, high: int) -> Numbers:
         """A row of the table below "PFC configuration:"."""
@@ -116,7 +115,7 @@ class _Text:
 
     def cable(self) -> Union[int, Unknown]:
         """The cable length in metres."""
-        line = self._line(r"Cable len: (\d{1,5})")
+        line = self._line(r"Cable len: ([0-9]{1,5})")
         return int(line.group(1)) if line else self._strange("cable length")
 
     def classes(self) -> Tuple[Numbers, Union[Tuple[str, ...], Unknown], Numbers]:

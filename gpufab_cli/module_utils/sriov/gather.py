@@ -1,6 +1,5 @@
 """Look at the wanted physical functions and their VFs."""
 
-import json
 from typing import Any, Tuple, Union
 
 from .. import vfs
@@ -8,6 +7,7 @@ from ..change import ABSENT, Absent, Unknown
 from ..devices import INFINIBAND, NET, PCI_DEVICES, Devices, Nic
 from ..host import Reader, sha256
 from ..identity import plain_guid
+from ..texts import parse_json
 from . import vfinfo
 from .files import contents
 from .seen import PortSeen, SriovSeen, VfSeen
@@ -58,7 +58,7 @@ def read_eswitch(host: Reader, pci: str) -> Union[str, Absent, Unknown]:
         absent = "Operation not supported" in output.error or "No such device" in output.error
         return ABSENT if absent else Unknown(f"devlink dev eswitch show: {output.error}")
     try:
-        return str(json.loads(output.stdout)["dev"][f"pci/{pci}"]["mode"])
+        return str(parse_json(output.stdout)["dev"][f"pci/{pci}"]["mode"])
     except (ValueError, KeyError, TypeError):
         return Unknown("devlink dev eswitch show: printed what no known release prints")
 

@@ -4,12 +4,12 @@ Grammar: iproute2 ip/ipaddress.c (``print_vfinfo``) and ip/iplink.c. Keys for GU
 not tell has no key.
 """
 
-import json
 from typing import Any, Callable, Dict, List, Mapping, Tuple, Union
 
 from ..change import ABSENT, Unknown
 from ..host import Host, Reader
 from ..identity import plain_guid
+from ..texts import parse_json
 from .seen import ATTRIBUTES
 
 Info = Dict[str, Any]
@@ -24,7 +24,7 @@ def read(host: Reader, netdev: str) -> Union[Tuple[Info, ...], Unknown]:
     if output.rc != 0:
         return Unknown(f"ip link show dev {netdev}: {output.error}")
     try:
-        rows = json.loads(output.stdout)[0].get("vfinfo_list", [])
+        rows = parse_json(output.stdout)[0].get("vfinfo_list", [])
         return tuple(_info(row) for row in sorted(rows, key=lambda row: int(row["vf"])))
     except (ValueError, LookupError, TypeError, AttributeError):
         return Unknown(f"ip link show dev {netdev}: printed what no known release prints")

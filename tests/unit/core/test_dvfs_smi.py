@@ -35,7 +35,8 @@ def test_an_h100():
 
 
 def test_what_a_gpu_does_not_have_is_absent_and_ecc_may_wait():
-    t4 = read({QUERY: ok(T4)}, ["0000:00:04.0"])[0]["0000:00:04.0"]
+    unnamed = dict.fromkeys((REASONS, OLD_REASONS), failed("Field is not a valid field to query."))
+    t4 = read({QUERY: ok(T4), **unnamed}, ["0000:00:04.0"])[0]["0000:00:04.0"]
     assert (t4.persistence, t4.ecc, t4.ecc_pending, t4.mig, t4.throttle) == (False, True, False, ABSENT, ABSENT)
     gb10 = read({QUERY: ok(LAPTOP)}, ["0000:01:00.0"])[0]["0000:01:00.0"]
     assert (gb10.power_limit_w, gb10.power_max_w, gb10.ecc) == (ABSENT, ABSENT, ABSENT)

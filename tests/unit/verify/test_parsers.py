@@ -135,3 +135,33 @@ def test_a_section_that_is_not_there_is_absent():
     reading = parse("@@gpufab end 0\n")
     with pytest.raises(UnreadableError, match="dcb: not there"):
         reading.section("dcb").require("dcb")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000])
+@pytest.mark.parametrize("name", ["pause", "buffers"])
+def test_json_nested_without_end_is_unreadable(name, text):
+    with pytest.raises(UnreadableError):
+        PARSERS[name](text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("numbers", "tc-bw " + " ".join(f"{tc}:{'9' * 5000}" for tc in range(8))),
+        ("cable_m", f"pfc-cap 8 macsec-bypass off delay {'9' * 5000} "),
+        ("link", f"2: eth0: <UP> mtu {'9' * 5000} state UP \\    link/ether 02:00:00:00:00:01"),
+        ("link", "2: eth0: <UP> mtu 9000 state UP \\    link/ether 02:00:00:00:00:0"),
+        ("traffic_class", f"Global tclass={'9' * 5000}"),
+        ("two_numbers", f"{'9' * 5000}\n6"),
+    ],
+)
+def test_numbers_without_end_and_half_addresses_are_unreadable(name, text):
+    with pytest.raises(UnreadableError):
+        PARSERS[name](text)
+
+
+def test_colours_are_no_part_of_what_a_tool_says():
+    reading = parse(
+        "@@gpufab firmware/0000:18:00.0 0\n\x1b[1;33m*\x1b[0m  SRIOV_EN  0  \x1b[32m1\x1b[0m  1\n@@gpufab end 0\n"
+    )
+    assert reading.section("firmware/0000:18:00.0").text == "*  SRIOV_EN  0  1  1"
