@@ -5,6 +5,7 @@ from typing import Iterator, Set, Tuple, Union
 
 from ..change import Absent, Unknown
 from ..host import Reader
+from ..texts import natural
 from .files import LOGINS, UNLIMITED
 
 CONF, FOLDER = "/etc/security/limits.conf", "/etc/security/limits.d"
@@ -30,7 +31,10 @@ def entries(host: Reader) -> Iterator[Tuple[str, str, str]]:
 
 def _value(text: str) -> str:
     """The limit as the kernel tells it; the file has KiB."""
-    return str(int(text) * 1024) if text.isdigit() else UNLIMITED if text in (UNLIMITED, "infinity", "-1") else text
+    number = natural(text)
+    if number is not None:
+        return str(number * 1024)
+    return UNLIMITED if text in (UNLIMITED, "infinity", "-1") else text
 
 
 def pam(host: Reader) -> Union[bool, Absent, Unknown]:

@@ -9,6 +9,7 @@ from typing import Iterable, List, Optional, Set, Tuple, Union
 
 from ..change import Unknown
 from ..host import Reader
+from ..texts import natural
 from .cpus import parse_cpus
 
 NODES = "/sys/devices/system/node"
@@ -96,14 +97,15 @@ def _node(host: Reader, number: int, online: Tuple[int, ...], memory: Optional[T
     if not isinstance(cpus, str):
         return None
     words = distance.split() if isinstance(distance, str) else []
-    far = tuple(zip(online, map(int, words))) if len(words) == len(online) and all(map(str.isdigit, words)) else ()
+    hops = [hop for hop in map(natural, words) if hop is not None]
+    far = tuple(zip(online, hops)) if len(hops) == len(words) == len(online) else ()
     return NumaNode(number, cpus, memory is None or number in memory, _socket(host, cpus), far)
 
 
 def _socket(host: Reader, cpus: str) -> int:
     first = cpus.replace("-", ",").split(",")[0]
-    package = host.read(f"{CPUS}/cpu{first}/topology/physical_package_id") if first else ""
-    return int(package) if isinstance(package, str) and package.isdigit() else -1
+    package = natural(host.read(f"{CPUS}/cpu{first}/topology/physical_package_id")) if first else None
+    return -1 if package is None else package
 
 
 def _numbers(host: Reader, path: str) -> Optional[Tuple[int, ...]]:

@@ -34,8 +34,12 @@ DISAGREES = "nvidia_peermem: disagrees about version of symbol ib_register_peer_
 
 
 def services(fabric_manager="active", persistenced="active", load="loaded"):
-    states = {"nvidia-persistenced": persistenced, "nvidia-fabricmanager": fabric_manager}
-    blocks = [f"Id={name}.service\nLoadState={load}\nActiveState={state}\nJob=0\n" for name, state in states.items()]
+    states = {"nvidia-persistenced": (load, persistenced), "nvidia-fabricmanager": (load, fabric_manager)}
+    states |= dict.fromkeys(("tuned", "power-profiles-daemon", "cpupower"), ("not-found", "inactive"))
+    blocks = [
+        f"Id={name}.service\nLoadState={loaded}\nActiveState={state}\nUnitFileState=\nJob=0\n"
+        for name, (loaded, state) in states.items()
+    ]
     return ok("\n".join(blocks))
 
 
