@@ -9,6 +9,7 @@ import click
 
 from gpufab_cli.commands.options import format_option
 from gpufab_cli.commands.output import print_json, print_table, progress
+from gpufab_cli.lab.platforms import DEFAULT
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -96,15 +97,17 @@ def command() -> None:
 @click.option("--nodes", type=click.IntRange(1, 64), default=2, show_default=True, help="How many nodes.")
 @click.option("--name-prefix", default="gpu", show_default=True, help="Names are the prefix and two digits.")
 @click.option("--machine", default="hgx-h100", show_default=True, help="Machine type.")
-def up(lab: "Lab", nodes: int, name_prefix: str, machine: str) -> None:
+@click.option("--platform", default=DEFAULT, show_default=True, help="Operating system.")
+def up(lab: "Lab", nodes: int, name_prefix: str, machine: str, platform: str) -> None:
     """Bring nodes up; what already runs is left alone.
 
     \b
     Examples:
       gpufab lab up
       gpufab lab up --nodes 10 --dir /tmp/big
+      gpufab lab up --nodes 1 --name-prefix el --platform rocky9
     """
-    lab.up([f"{name_prefix}{number:02d}" for number in range(1, nodes + 1)], machine)
+    lab.up([f"{name_prefix}{number:02d}" for number in range(1, nodes + 1)], machine, platform)
     progress(f"ssh -F {shlex.quote(str(lab.ssh_config))} {name_prefix}01")
 
 
@@ -135,14 +138,16 @@ def status(lab: "Lab", output: str) -> None:
     if output == "json":
         print_json(nodes)
         return
-    print_table(("node", "machine", "container", "hardware", "ssh port", "boots", "faults"), map(_status_row, nodes))
+    print_table(
+        ("node", "machine", "platform", "container", "hardware", "ssh port", "boots", "faults"), map(_status_row, nodes)
+    )
 
 
 def _status_row(node: dict[str, Any]) -> tuple[str, ...]:
     faults = "?" if node["faults"] is None else ", ".join(map(_fault, node["faults"])) or "-"
     boots = "?" if node["boots"] is None else str(node["boots"])
     port = str(node["ssh_port"])
-    return node["name"], node["machine"], node["container"], node["hardware"], port, boots, faults
+    return node["name"], node["machine"], node["platform"], node["container"], node["hardware"], port, boots, faults
 
 
 def _fault(fault: dict[str, Any]) -> str:

@@ -5,10 +5,12 @@ import uuid
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from gpufab_cli.lab import platforms
 from gpufab_cli.lab.railnet import Site
 from gpufab_cli.lab.shell import run
 
 USER = "ops"
+RUN = Path("/run/gpufab-lab")  # socket paths must be short, so not below the lab's own folder
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class NodeRecord:
     number: int
     machine: str
     ssh_port: int
+    platform: str = platforms.DEFAULT
 
 
 @dataclass

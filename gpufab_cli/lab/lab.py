@@ -17,14 +17,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gpufab_cli.lab import faults, files, image, machine, podman, railnet
+from gpufab_cli.lab import faults, files, image, machine, platforms, podman, railnet
 from gpufab_cli.lab.errors import LabError
 from gpufab_cli.lab.fault import TARGETED, Strike
-from gpufab_cli.lab.files import LabFile, NodeRecord
+from gpufab_cli.lab.files import RUN, LabFile, NodeRecord
 from gpufab_cli.lab.hardware import NAME_CACHE_S
 from gpufab_cli.lab.node import Node
 
-_RUN = Path("/run/gpufab-lab")  # socket paths must be short, so not below the lab's own folder
 _NEEDED = {
     "podman": "podman",
     "mmdebstrap": "mmdebstrap",
@@ -51,7 +50,7 @@ class Lab:
         self._say = say
         self._prefix = f"gpufab-{self.id}-"
         self._netns = f"gpufab-{self.id}"
-        self._run = _RUN / self.id
+        self._run = RUN / self.id
 
     # ---- finding -----------------------------------------------------------------------------------------------------
 
@@ -101,7 +100,7 @@ class Lab:
 
     # ---- up and down -------------------------------------------------------------------------------------------------
 
-    def up(self, names: Sequence[str], machine_type: str = "hgx-h100") -> None:
+    def up(self, names: Sequence[str], machine_type: str = "hgx-h100", platform: str = platforms.DEFAULT) -> None:
         """Brings nodes up; what runs is left alone, what is dead is made anew.
 
         Raises:
@@ -110,8 +109,8 @@ class Lab:
         require()
         kind = machine.load(machine_type)
         with self._locked():
-            tag = image.ensure(self._say)
-            self._register(names, machine_type)
+            tag = image.ensure(self._say, platform)
+            self._register(names, machine_type, platform)
             self._clean()
             files.keypair(self.folder / "id_ed25519", "gpufab lab")
             railnet.create(self._netns, len(kind.ports), self._file().site)
@@ -130,15 +129,17 @@ class Lab:
             for done in [pool.submit(act, node) for node in nodes]:
                 done.result()
 
-    def _register(self, names: Sequence[str], machine_type: str) -> None:
+    def _register(self, names: Sequence[str], machine_type: str, platform: str) -> None:
         book = self._file()
         for name in names:
             known = book.nodes.get(name)
             if known is None:
                 taken = {node.ssh_port for node in book.nodes.values()}
-                book.nodes[name] = NodeRecord(name, book.free_number(), machine_type, _free_port(self.id, taken))
-            elif known.machine != machine_type:
-                raise LabError(f"{name} is a {known.machine}, not a {machine_type}", hint="gpufab lab down first")
+                port = _free_port(self.id, taken)
+                book.nodes[name] = NodeRecord(name, book.free_number(), machine_type, port, platform)
+            elif (known.machine, known.platform) != (machine_type, platform):
+                is_, wanted = f"{known.machine} on {known.platform}", f"{machine_type} on {platform}"
+                raise LabError(f"{name} is {is_}, not {wanted}", hint="gpufab lab down first")
         book.save(self.folder / "lab.json")
 
     def _clean(self) -> None:

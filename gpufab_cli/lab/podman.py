@@ -61,6 +61,12 @@ def import_image(tarball: Path, tag: str) -> None:
     run(["podman", "import", "--quiet", "--change", 'CMD ["/sbin/gpufab-boot"]', str(tarball), tag], timeout=600)
 
 
+def build_image(folder: Path, base: str, tag: str, timeout: float) -> None:
+    """Makes an image from another by the Containerfile in a folder, whose argument BASE is that image."""
+    argv = ["podman", *runtime(), "build", "--quiet", "--pull=never", f"--build-arg=BASE={base}", f"--tag={tag}"]
+    run([*argv, str(folder)], timeout=timeout)
+
+
 def containers(prefix: str) -> dict[str, dict[str, Any]]:
     """All containers whose name begins so, by name, as `podman ps` tells them."""
     found = _json("ps", "--all", "--filter", f"name=^{prefix}")

@@ -130,7 +130,7 @@ class _FakeLab:
 
     def status(self):
         faults = [{"name": "stall-at-write", "target": "", "count": 4}]
-        common = {"machine": "hgx-h100", "ssh_port": 2201, "boot_id": "x"}
+        common = {"machine": "hgx-h100", "platform": "rocky9", "ssh_port": 2201, "boot_id": "x"}
         return [
             {"name": "gpu01", "container": "running", "hardware": "running", "boots": 1, "faults": faults, **common},
             {"name": "gpu02", "container": "stopped", "hardware": "dead", "boots": None, "faults": None, **common},
