@@ -1,0 +1,39 @@
+"""``python -m tests.standins FOLDER``: all repositories, and the keys they are signed with."""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.standins import apt, catalogue, yum
+from tests.standins.keys import Key, keyring
+
+# How a platform's repositories are made, and the rdma-core that it comes with.
+_PLATFORMS = {"ubuntu2404": (apt.repository, "50.0-2ubuntu0.2"), "rhel9": (yum.repository, "54.0-1.el9")}
+_KEYS = ("vendor", "distribution", "stranger")
+
+
+def build(folder: Path) -> None:
+    """Fills a folder: REPOSITORY/PLATFORM and keys/NAME.asc. The stranger's key signs nothing."""
+    with tempfile.TemporaryDirectory(prefix="key-") as scratch, keyring(Path(scratch) / "gpg", *_KEYS) as keys:
+        for platform in _PLATFORMS:
+            _platform(folder, platform, vendor=keys[0], distribution=keys[1])
+        (folder / "keys").mkdir()
+        for name, key in zip(_KEYS, keys, strict=True):
+            (folder / "keys" / f"{name}.asc").write_text(key.public)
+
+
+def _platform(folder: Path, platform: str, vendor: Key, distribution: Key) -> None:
+    make, rdma = _PLATFORMS[platform]
+    for release, packages in catalogue.doca().items():
+        make(folder / "doca" / release / platform, packages, vendor)
+    for release, packages in catalogue.mlnx_ofed().items():
+        make(folder / "mlnx_ofed" / release / platform, packages, vendor)
+    make(folder / "cuda" / platform, catalogue.cuda(), vendor)
+    make(folder / "distribution" / platform, catalogue.distribution(rdma), distribution)
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    shutil.rmtree(target, ignore_errors=True)
+    build(target)
