@@ -44,8 +44,8 @@ molecule: venv system ## The roles, scenario by scenario
 gen: venv ## Regenerate what is made from the dataclasses, and the golden files
 	$(BIN)/python -m gpufab_cli.gen
 
-system: ## Packages that emulated nodes need on this machine
-	scripts/system-packages gpufab_cli/lab/requirements-apt.txt
+system: ## Packages that emulated nodes and stand-ins for vendors' packages need on this machine
+	scripts/system-packages gpufab_cli/lab/requirements-apt.txt tests/standins/requirements-apt.txt
 
 venv: $(VENV)/.installed
 

@@ -26,8 +26,8 @@ Description=A stand-in for openibd: leaves a mark when it is started
 Type=oneshot
 ExecStart=/bin/sh -c 'date >>{MARKS}/openibd-started'
 """
-_USERLAND = ("rdma-core", "libibverbs1", "librdmacm1", "ibverbs-utils", "rdmacm-utils")
-_TOOLS = ("perftest", "mstflint", "infiniband-diags")
+_USERLAND = ("rdma-core", "libibverbs1", "librdmacm1", "ibverbs-utils", "rdmacm-utils", "infiniband-diags")
+_TOOLS = ("perftest", "mstflint")
 
 
 def _builds(ofed: str) -> str:
@@ -45,6 +45,7 @@ def _userland(rdma: str) -> list[Package]:
         Package("rdma-core", rdma, ("libibverbs1=",), after=mark("rdma-core-configured")),
         Package("ibverbs-utils", rdma, ("libibverbs1=",)),
         Package("rdmacm-utils", rdma, ("librdmacm1=",)),
+        Package("infiniband-diags", rdma, ("libibverbs1=",)),
     ]
 
 
@@ -117,6 +118,6 @@ def cuda() -> list[Package]:
 
 def distribution(rdma: str) -> list[Package]:
     """What a distribution itself has: the same names, other versions."""
-    plain = [Package(name, rdma, ("libibverbs1",)) for name in _TOOLS]
+    plain = [Package(name, "4.26.0-1", ("libibverbs1",)) for name in _TOOLS]
     nccl = Package("libnccl2", "2.18.5-1"), Package("libnccl-dev", "2.18.5-1", ("libnccl2=",))
     return [*_userland(rdma), *plain, *nccl, Package("iproute2", "6.1.0-2")]
