@@ -209,7 +209,9 @@ def heard(event: Mapping[str, Any]) -> Said | None:
         return Said(host, feature, problem=_one_line(result.get("msg")), unreachable=True)
     if kind == "runner_on_failed" and not (feature and "steps" in result):
         return Said(host, feature, problem=_one_line(result.get("msg")) or "failed without a word")
-    return Said(host, feature, _steps(result)) if feature else None
+    if not feature or (result.get("todo") and not result.get("steps")):
+        return None  # a plan whose work is still to be done says nothing yet
+    return Said(host, feature, _steps(result))
 
 
 def _steps(result: Mapping[str, Any]) -> tuple[StepResult, ...]:

@@ -17,6 +17,11 @@ def options(feature: str) -> Options:
     return {name: _described(spec, _nested(kind, name)) for name, spec in {**argument_spec(kind), **CONSENT}.items()}
 
 
+def documented(arguments: Options) -> Options:
+    """Options that no dataclass has, likewise."""
+    return {name: _described(spec, ()) for name, spec in arguments.items()}
+
+
 def _described(spec: dict[str, Any], nested: tuple[str, ...]) -> dict[str, Any]:
     """Description first and as a list; what a mapping's values hold is told there, for no argument spec can say it."""
     found = {**spec, "description": [spec["description"], *nested]}

@@ -78,6 +78,44 @@ ports:
         example="iommu: passthrough\n",
     ),
     Page(
+        feature="ofed",
+        title="The RDMA stack, of one version and held at it",
+        text=(
+            "Installs DOCA-OFED, MLNX_OFED or the distribution's own stack. A vendor's comes from a signed repository "
+            "whose key is pinned, in one version, pinned and held with everything that comes with it.",
+            "Before anything is touched a run rehearses it: it reads the sources, resolves, and downloads with all "
+            "signatures and hashes checked, in folders of its own. What cannot be done whole is refused in one line.",
+            "Nothing is built or installed for a kernel other than the one that will run. Services are not restarted; "
+            "drivers are loaded anew only with consent to driver-reload, link-flap, service-restart and traffic.",
+        ),
+        example="""\
+stack: doca-ofed
+version: 3.2.0
+repository:
+  url: https://mirror.example/doca/3.2.0/{release}/{arch}
+  key: "{{ lookup('file', 'doca.asc') }}"
+  fingerprint: 0123456789ABCDEF0123456789ABCDEF01234567
+""",
+    ),
+    Page(
+        feature="nccl",
+        title="NCCL, of one version and one CUDA",
+        text=(
+            "Installs NCCL's library and headers as one pair: of the same version and the same CUDA, pinned and held, "
+            "so that no later build for another CUDA replaces one of them. Or the distribution's own.",
+            "A framework that brings its own NCCL does not use this one: that is reported.",
+            "A run rehearses everything first, as that of the ofed module does.",
+        ),
+        example="""\
+version: 2.27.5
+cuda: "12.9"
+repository:
+  url: https://mirror.example/cuda/repos/{platform}/{arch}
+  key: "{{ lookup('file', 'cuda.asc') }}"
+  fingerprint: 0123456789ABCDEF0123456789ABCDEF01234567
+""",
+    ),
+    Page(
         feature="firmware",
         title="Settings of NIC firmware",
         text=(

@@ -9,12 +9,13 @@ from gpufab_cli.intent.gpu_stack import gpu_stack_want
 from gpufab_cli.intent.limits import limits_want
 from gpufab_cli.intent.links import links_want
 from gpufab_cli.intent.node import node_want
+from gpufab_cli.intent.packages import nccl_want, ofed_want
 from gpufab_cli.intent.roce import roce_rails, roce_want
 from gpufab_cli.intent.sriov import firmware_want, kernel_want, sriov_want
 from gpufab_cli.spec.lock import FILE_NAME, Lock
 from gpufab_cli.spec.model import FabricSpec, Host
 
-FEATURES = ("node", "kernel", "firmware", "roce", "links", "sriov", "dvfs", "gpu_stack", "limits")
+FEATURES = ("node", "kernel", "ofed", "nccl", "firmware", "roce", "links", "sriov", "dvfs", "gpu_stack", "limits")
 """The features that a fabric can manage, in the order in which the roles run."""
 
 SHOWN = 5  # names in an error message
@@ -53,6 +54,8 @@ def _check_locked(spec: FabricSpec, lock: Lock) -> None:
 def _host_wants(spec: FabricSpec, lock: Lock, host: Host) -> Wants:
     wants: Wants = {
         "kernel": kernel_want(spec, host),
+        "ofed": ofed_want(spec, host),
+        "nccl": nccl_want(spec, host),
         "firmware": firmware_want(spec, lock, host),
         "roce": roce_want(spec, lock, host) if roce_rails(spec, host) else None,
         "links": links_want(spec, lock, host),

@@ -53,12 +53,17 @@ def run(module: Any, feature: Applies) -> None:
     params = dict(module.params)
     consent = {key: params.pop(key) for key in CONSENT}
     try:
-        want = decode(feature.want_type, _without_none(params), feature.name)
-        outcome = converge(Host(), feature, want, _order(consent, module.check_mode))
+        want = decode(feature.want_type, without_none(params), feature.name)
+        outcome = converge(Host(), feature, want, order_of(consent, module.check_mode))
     except (SchemaError, HostError) as error:
         module.fail_json(msg=str(error))
         return
-    result = module_result(outcome)
+    finish(module, outcome)
+
+
+def finish(module: Any, outcome: Outcome, **more: Any) -> None:
+    """Leave through the AnsibleModule with what became of the steps, and ``more``."""
+    result = {**module_result(outcome), **more}
     held_back = [r for r in outcome.steps if r.status in _HELD_BACK]
     if held_back:  # "ok" in Ansible's recap is not to read as done
         module.warn(f"not made: {_words(held_back)}")
@@ -75,7 +80,8 @@ def _words(results: Iterable[StepResult]) -> str:
     return "; ".join(f"{r.step.name}: {r.status.value}: {r.reason}" for r in results)
 
 
-def _order(consent: Mapping[str, Any], check: bool) -> Order:
+def order_of(consent: Mapping[str, Any], check: bool) -> Order:
+    """The order that a module's arguments come to."""
     return Order(
         check=check,
         allow=frozenset(Impact(name) for name in consent["allow"]),
@@ -84,11 +90,11 @@ def _order(consent: Mapping[str, Any], check: bool) -> Order:
     )
 
 
-def _without_none(value: Any) -> Any:
+def without_none(value: Any) -> Any:
     """Ansible fills in None for options that were not given; for the core None is said by leaving out."""
     if isinstance(value, dict):
-        return {key: _without_none(item) for key, item in value.items() if item is not None}
-    return [_without_none(item) for item in value] if isinstance(value, list) else value
+        return {key: without_none(item) for key, item in value.items() if item is not None}
+    return [without_none(item) for item in value] if isinstance(value, list) else value
 
 
 def module_result(outcome: Outcome) -> Dict[str, Any]:

@@ -19,6 +19,18 @@ def _kernel() -> Any:
     return Kernel()
 
 
+def _ofed() -> Any:
+    from .packages.feature import OFED
+
+    return OFED
+
+
+def _nccl() -> Any:
+    from .packages.feature import NCCL
+
+    return NCCL
+
+
 def _firmware() -> Any:
     from .firmware.feature import Firmware
 
@@ -64,6 +76,8 @@ def _limits() -> Any:
 _MAKERS: Dict[str, Callable[[], Any]] = {
     "node": _node,
     "kernel": _kernel,
+    "ofed": _ofed,
+    "nccl": _nccl,
     "firmware": _firmware,
     "roce": _roce,
     "links": _links,

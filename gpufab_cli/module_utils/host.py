@@ -125,6 +125,14 @@ class Reader:
         except OSError as error:
             return _unreadable(path, error)
 
+    def free_bytes(self, path: str) -> Union[int, Unknown]:
+        """How much an unprivileged program could still write to the file system of a path."""
+        try:
+            found = os.statvfs(self._path(path))
+        except OSError as error:
+            return Unknown(f"{path}: {error.strerror or error}")
+        return found.f_bavail * found.f_frsize
+
     def installed(self, program: str) -> bool:
         """Whether a program is there to be run."""
         return _find(program, self._root) is not None
@@ -173,6 +181,10 @@ class Host(Reader):
         if output.rc != 0:
             raise HostError(f"{' '.join(argv)}: {output.error}")
         return output
+
+    def attempt(self, *argv: str, seconds: float = RUN_SECONDS) -> Output:
+        """Run a command that changes the node, whose exit status is for the caller to judge."""
+        return _run(argv, seconds)
 
     def set_nvml(self, order: Callable[[nvml.Setters], Any]) -> None:
         """Have NVML set something."""

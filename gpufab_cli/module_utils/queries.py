@@ -15,6 +15,9 @@ PCI = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]"
 MEMORY_LIMIT = "--property=Id,LoadState,ActiveState,MainPID,LimitMEMLOCK,LimitMEMLOCKSoft"
 WORDS = r"[a-z._]+(?:,[a-z._]+)*"
 CSV = "--format=csv,noheader,nounits"
+PACKAGE = r"[a-z0-9][a-z0-9+.\-]{0,80}"
+# apt.conf(5): with these empty, apt-cache keeps its cache in memory, where it otherwise writes it to disk for root.
+NO_CACHE = ("-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=")
 
 ALLOWED: Tuple[Tuple[str, ...], ...] = (
     ("dcb", "-j", "(pfc|ets|app|buffer|dcbx)", "show", "dev", NETDEV),
@@ -40,6 +43,11 @@ ALLOWED: Tuple[Tuple[str, ...], ...] = (
     ("systemctl", "show", MEMORY_LIMIT, UNIT),
     ("modinfo", "-F", "version", "nvidia"),
     ("nv-fabricmanager", "--version"),
+    ("uname", "-m"),
+    ("modinfo", "-F", "(filename|srcversion)", r"[a-z0-9_]+"),
+    ("mokutil", "--test-key", r"/var/lib/(dkms/mok\.pub|shim-signed/mok/MOK\.der)"),
+    ("rpm", "-qa", "--qf", r"%\{NAME\} %\{EPOCHNUM\}:%\{VERSION\}-%\{RELEASE\}\\n"),
+    *(("apt-cache", *NO_CACHE, "madison", *([PACKAGE] * count)) for count in range(1, 13)),
 )
 
 

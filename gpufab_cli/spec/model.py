@@ -21,6 +21,7 @@ from gpufab_cli.spec.gpu_stack import GpuStackEntry
 from gpufab_cli.spec.hooks import Hook, hook_faults
 from gpufab_cli.spec.limits import Limits
 from gpufab_cli.spec.override import overridden
+from gpufab_cli.spec.packages import Nccl, Rdma
 from gpufab_cli.spec.rollout import Rollout
 from gpufab_cli.spec.sriov import FirmwareList, Kernel, SriovList
 from gpufab_cli.spec.tuning import Buffers, Cable, Dcqcn
@@ -153,6 +154,10 @@ class Profile(Model):
     takeover: tuple[Takeover, ...] = ()
     """Foreign owners of settings that gpufab may relieve: dcbx, the NIC's firmware that follows the switch's DCBX."""
 
+    rdma: Rdma | None = None
+    """The RDMA stack that each host has installed; not managed if left out."""
+    nccl: Nccl | None = None
+    """NCCL as each host has it installed; not managed if left out."""
     gpus: Gpus | None = None
     """Clocks, power and modes of each host's GPUs; not managed if left out."""
     cpu: Cpu | None = None

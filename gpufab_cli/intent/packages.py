@@ -1,0 +1,42 @@
+"""The packages of one host: what its profile says, as the node core takes it. What they are called the node decides."""
+
+from gpufab_cli.module_utils.packages.want import NcclWant, OfedWant, RepositoryWant
+from gpufab_cli.spec.model import FabricSpec, Host
+from gpufab_cli.spec.packages import Repository
+
+
+def ofed_want(spec: FabricSpec, host: Host) -> OfedWant | None:
+    """The RDMA stack of a host; None where its profile says nothing of one."""
+    rdma = spec.profile_of(host).rdma
+    if rdma is None:
+        return None
+    return OfedWant(
+        stack=rdma.stack,
+        version=rdma.version,
+        profile=(rdma.profile or "doca-ofed") if rdma.stack == "doca-ofed" else None,
+        modules=rdma.modules,
+        kernel_support=rdma.kernel_support,
+        firmware_updater=rdma.firmware_updater,
+        repository=_repository(rdma.repository),
+    )
+
+
+def nccl_want(spec: FabricSpec, host: Host) -> NcclWant | None:
+    """NCCL on a host; None where its profile says nothing of it."""
+    nccl = spec.profile_of(host).nccl
+    if nccl is None:
+        return None
+    return NcclWant(nccl.source, nccl.version, nccl.cuda, nccl.dev, nccl.tests, _repository(nccl.repository))
+
+
+def _repository(repository: Repository | None) -> RepositoryWant | None:
+    if repository is None:
+        return None
+    return RepositoryWant(
+        url=repository.url,
+        key=repository.key.strip(),
+        fingerprint=repository.fingerprint,
+        suite=repository.suite,
+        components=repository.components,
+        proxy=repository.proxy,
+    )

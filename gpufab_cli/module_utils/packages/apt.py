@@ -1,0 +1,181 @@
+"""A rehearsal with apt: resolve, and download with every signature and hash checked, in apt's own words but its own
+folders. The sources and preferences that are rehearsed are not the system's yet: apt.conf(5), Dir::Etc and Dir::State.
+"""
+
+import re
+from typing import Dict, List, Sequence, Tuple
+
+from ..host import Host, Output
+from ..queries import NO_CACHE
+from .files import declared, key_path, preferences, source_path
+from .gather import versions
+from .platforms import Platform
+from .recipe import Recipe
+from .seen import Database
+from .transaction import SECONDS, RefusedError, Transaction, choose, leftovers, said, scratch, surprising
+
+LISTS = "/var/lib/apt/lists"
+ETC = "/etc/apt"
+_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+def refresh(recipe: Recipe, platform: Platform, *, every: bool) -> List[str]:
+    """The command line that has apt read the sources anew: the set's own, or ``every`` one."""
+    return ["apt-get", "update", *(() if every else _own_source(source_path(recipe.name, platform)))]
+
+
+def _own_source(path: str) -> Tuple[str, ...]:
+    return ("-o", f"Dir::Etc::sourcelist={path}", "-o", "Dir::Etc::sourceparts=-", "-o", "APT::Get::List-Cleanup=0")
+
+
+def reads_every_source(host: Host, recipe: Recipe) -> bool:
+    """Whether the node's own sources have to be read too: the packages come from there, or they never were."""
+    names = host.names(LISTS)
+    known = isinstance(names, tuple) and any("Packages" in name for name in names)
+    return recipe.repository is None or not known
+
+
+class Rehearsal:
+    """One rehearsal of one set."""
+
+    def __init__(
+        self, host: Host, recipe: Recipe, platform: Platform, database: Database, pinned: Dict[str, str]
+    ) -> None:
+        self._host, self._recipe, self._platform = host, recipe, platform
+        self._database, self._pinned = database, pinned
+        self._folder = scratch(recipe.name)
+
+    def run(self) -> Transaction:
+        """What would be done.
+
+        Raises:
+            RefusedError: it could not be done whole.
+        """
+        self._lay_out()
+        self._update()
+        offered = self._offered(self._names())
+        roots = choose(self._recipe, self._database, offered)
+        first = self._simulate(roots)
+        closure = self._closure(roots, first)
+        left = leftovers(self._recipe, self._pinned, self._database, closure, offered)
+        wanted = {**left, **roots}
+        final = self._simulate(wanted) if left else first
+        self._check(final)
+        self._download(wanted)
+        asked = {name: version for name, version in wanted.items() if version}
+        install = {**asked, **{n: v for n, v in closure.items() if final.install.get(n) == v}}
+        return Transaction(install, final.remove, self._closure(roots, final))
+
+    def _lay_out(self) -> None:
+        folder, host = self._folder, self._host
+        host.run("rm", "-rf", folder)
+        for name in ("lists/partial", "sources.list.d", "preferences.d"):
+            host.run("mkdir", "-p", f"{folder}/{name}")
+        for name in ("sources.list.d", "preferences.d"):
+            if host.exists(f"{ETC}/{name}"):
+                host.run("cp", "-rT", f"{ETC}/{name}", f"{folder}/{name}")
+        if host.exists(LISTS):
+            host.run("cp", "-aT", LISTS, f"{folder}/lists", seconds=SECONDS)
+        text = host.read(f"{ETC}/sources.list")
+        host.put(f"{folder}/sources.list", (text if isinstance(text, str) else "").encode() + b"\n")
+        host.remove(f"{folder}/preferences.d/gpufab-{self._recipe.name}.pref")
+        host.remove(self._source)
+        self._put_own()
+
+    @property
+    def _source(self) -> str:
+        return f"{self._folder}/sources.list.d/gpufab-{self._recipe.name}.sources"
+
+    def _put_own(self) -> None:
+        key = f"{self._folder}/key.asc"
+        own = declared(self._recipe, self._platform, key)
+        for path, text in own.items():
+            if path == key_path(self._recipe.name, self._platform):
+                self._host.put(key, text.encode())
+            elif path == source_path(self._recipe.name, self._platform):
+                self._host.put(self._source, text.encode())
+        text = preferences(self._recipe, self._platform, {}, ahead=True)
+        self._host.put(f"{self._folder}/preferences.d/gpufab-{self._recipe.name}.pref", text.encode())
+
+    def _options(self) -> Tuple[str, ...]:
+        folder = self._folder
+        places = {
+            "Dir::State::lists": f"{folder}/lists",
+            "Dir::Etc::sourcelist": f"{folder}/sources.list",
+            "Dir::Etc::sourceparts": f"{folder}/sources.list.d",
+            "Dir::Etc::preferencesparts": f"{folder}/preferences.d",
+            "Debug::NoLocking": "1",
+        }
+        repository = self._recipe.repository
+        if repository is not None and repository.proxy:
+            places[f"Acquire::{repository.url.partition(':')[0]}::Proxy"] = repository.proxy
+        return (*NO_CACHE, *(word for name, value in places.items() for word in ("-o", f"{name}={value}")))
+
+    def _apt(self, program: str, *argv: str) -> Output:
+        return self._host.attempt(program, *self._options(), *argv, seconds=SECONDS)
+
+    def _update(self) -> None:
+        own = () if reads_every_source(self._host, self._recipe) else _own_source(self._source)
+        output = self._apt("apt-get", *own, "update")
+        if output.rc == 0 and self._recipe.repository is not None:  # of the set's own source nothing may be amiss
+            strict = ("-o", "APT::Update::Error-Mode=any")
+            output = self._apt("apt-get", *_own_source(self._source), *strict, "update")
+        if output.rc != 0:
+            raise RefusedError(f"repository: {said(output)}")
+
+    def _names(self) -> List[str]:
+        return sorted({root.name for root in self._recipe.roots} | set(self._database.packages))
+
+    def _offered(self, names: Sequence[str], *source: str) -> Dict[str, Tuple[str, ...]]:
+        return versions(self._apt("apt-cache", *source, "madison", *names).stdout) if names else {}
+
+    def _arguments(self, wanted: Dict[str, str]) -> List[str]:
+        flags = ["install", "--no-install-recommends", "--allow-downgrades", "--allow-change-held-packages"]
+        return [*flags, *(f"{name}={version}" if version else f"{name}-" for name, version in sorted(wanted.items()))]
+
+    def _simulate(self, wanted: Dict[str, str]) -> Transaction:
+        output = self._apt("apt-get", "-s", *self._arguments(wanted))
+        if output.rc != 0:
+            raise RefusedError(said(output))
+        return simulated(output.stdout)
+
+    def _closure(self, roots: Dict[str, str], found: Transaction) -> Dict[str, str]:
+        """The packages of the repository that are then there; without one the pinned roots."""
+        if not self._recipe.pinned:
+            return {}
+        now = {name: package.version for name, package in self._database.packages.items()}
+        final = {n: v for n, v in {**now, **found.install, **roots}.items() if n not in found.remove}
+        if self._recipe.repository is None:
+            return {name: final[name] for name in roots}
+        offered = self._offered(sorted(final), *_own_source(self._source))
+        return {name: version for name, version in final.items() if version in offered.get(name, ())}
+
+    def _check(self, found: Transaction) -> None:
+        surprises = sorted(surprising(self._recipe, found.remove, self._database, self._pinned))
+        if surprises:
+            raise RefusedError(f"it would remove {', '.join(surprises)}")
+        held = self._host.attempt("apt-mark", "showhold").stdout.split()
+        others = sorted(set(held) & {*found.install, *found.remove} - set(self._pinned))
+        if others:
+            raise RefusedError(f"{others[0]} is on hold, and not by gpufab")
+        if self._recipe.modules == "prebuilt" and any(name.endswith("-dkms") for name in found.install):
+            raise RefusedError("it builds modules by DKMS: say modules: dkms")
+
+    def _download(self, wanted: Dict[str, str]) -> None:
+        output = self._apt("apt-get", "-y", "--download-only", *self._arguments(wanted))
+        if output.rc != 0:
+            raise RefusedError(said(output))
+        free, need = self._host.free_bytes("/usr"), _unpacked(output.stdout)
+        if isinstance(free, int) and free < need:
+            raise RefusedError(f"{need / 1e6:.0f} MB are needed in /usr, {free / 1e6:.0f} MB are free")
+
+
+def simulated(text: str) -> Transaction:
+    """What ``apt-get -s`` prints: ``Inst NAME [OLD] (NEW ORIGIN [ARCH])`` and ``Remv NAME [OLD]``."""
+    install = dict(re.findall(r"^Inst (\S+)(?: \[[^\]]*\])? \((\S+) ", text, re.MULTILINE))
+    return Transaction(install, tuple(sorted(set(re.findall(r"^Remv (\S+)", text, re.MULTILINE)))))
+
+
+def _unpacked(text: str) -> float:
+    match = re.search(r"After this operation, ([0-9.,]+) ([kMG]?B) of additional", text)
+    return float(match[1].replace(",", "")) * _UNITS[match[2]] if match else 0.0

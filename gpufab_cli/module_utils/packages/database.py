@@ -1,0 +1,96 @@
+"""The package databases, read without a tool that could write: dpkg's as its file, rpm's by rpm -qa.
+
+dpkg: deb-control(5) stanzas of /var/lib/dpkg/status. A journal in /var/lib/dpkg/updates is one that dpkg did not get
+to put in there. Locks are told from /proc/locks: to try one would be to take it.
+"""
+
+import re
+from typing import Callable, Dict, Iterator, Optional, Tuple, Union
+
+from ..change import Unknown
+from ..host import Reader
+from .files import VERSIONLOCK
+from .platforms import Platform
+from .seen import Database, Package
+
+STATUS, JOURNAL = "/var/lib/dpkg/status", "/var/lib/dpkg/updates"
+DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
+RPM_LOCKS = ("/var/lib/rpm/.rpm.lock",)
+DNF_PID = "/var/lib/dnf/rpmdb_lock.pid"
+RPM_FORMAT = r"%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\n"
+_DONE = ("installed", "not-installed", "config-files")
+
+Matters = Callable[[str, str], bool]
+
+
+def look(host: Reader, platform: Platform, matters: Matters) -> Union[Database, Unknown]:
+    """The database; ``matters`` says of a name and a version whether the package is of interest."""
+    return _rpm(host, matters) if platform.manager == "dnf" else _dpkg(host, matters)
+
+
+def _dpkg(host: Reader, matters: Matters) -> Union[Database, Unknown]:
+    text, journal = host.read(STATUS), host.names(JOURNAL)
+    if not isinstance(text, str):
+        return Unknown(f"{STATUS}: {text}")
+    packages: Dict[str, Package] = {}
+    broken = ["dpkg was interrupted"] if isinstance(journal, tuple) and journal else []
+    for name, wanted, error, state, version in _stanzas(text):
+        if state not in _DONE or error != "ok":
+            broken.append(f"{name} is {state}" if error == "ok" else f"{name} is {state} and must be reinstalled")
+        if state == "installed" and matters(name, version):
+            packages[name] = Package(version, wanted == "hold")
+    return Database(packages, tuple(broken), _locker(host, DPKG_LOCKS))
+
+
+_FIELD = re.compile(r"^(Package|Status|Version): (.*)$", re.MULTILINE)
+
+
+def _stanzas(text: str) -> Iterator[Tuple[str, str, str, str, str]]:
+    """Name, selection, error flag, state and version of each package."""
+    for stanza in text.split("\n\n"):
+        found = dict(_FIELD.findall(stanza))
+        words = found.get("Status", "").split()
+        if "Package" in found and len(words) == 3:  # noqa: PLR2004 (selection, error flag, state)
+            yield found["Package"], words[0], words[1], words[2], found.get("Version", "")
+
+
+def _rpm(host: Reader, matters: Matters) -> Union[Database, Unknown]:
+    output = host.query("rpm", "-qa", "--qf", RPM_FORMAT)
+    if isinstance(output, Unknown) or output.rc != 0:
+        return output if isinstance(output, Unknown) else Unknown(f"rpm: {output.error}")
+    packages = {}
+    for line in output.stdout.splitlines():
+        name, _, version = line.partition(" ")
+        version = version[2:] if version.startswith("0:") else version
+        if matters(name, version):
+            packages[name] = Package(version)
+    return Database(packages, (), _dnf_holder(host) or _locker(host, RPM_LOCKS), dict(_foreign_locks(host)))
+
+
+def _foreign_locks(host: Reader) -> Iterator[Tuple[str, str]]:
+    """Names and versions that others have locked: lines outside of gpufab's own blocks."""
+    text = host.read(VERSIONLOCK)
+    others = re.sub(r"^# gpufab-\w+ begin.*?^# gpufab-\w+ end$", "", str(text), flags=re.MULTILINE | re.DOTALL)
+    yield from re.findall(r"^([A-Za-z0-9][^\s]*?)-(\d+:[^\s-]+-[^\s-]+)$", others, re.MULTILINE)
+
+
+def _dnf_holder(host: Reader) -> str:
+    pid = host.read(DNF_PID)
+    name = host.read(f"/proc/{pid}/comm") if isinstance(pid, str) and pid.isdigit() else None
+    return f"{name} (process {pid})" if isinstance(name, str) else ""
+
+
+def _locker(host: Reader, paths: Tuple[str, ...]) -> str:
+    """Who holds a lock on one of the files; "" if nobody does."""
+    inodes = {host.inode(path) for path in paths}
+    table = host.read("/proc/locks")
+    for line in table.splitlines() if isinstance(table, str) else ():
+        match = re.search(r" WRITE +(-?\d+) +[0-9a-f]+:[0-9a-f]+:(\d+) ", line)
+        if match and int(match[2]) in inodes:
+            return _named(host, match[1])
+    return ""
+
+
+def _named(host: Reader, pid: str) -> str:
+    name: Optional[object] = host.read(f"/proc/{pid}/comm")
+    return f"{name} (process {pid})" if isinstance(name, str) else "a process"

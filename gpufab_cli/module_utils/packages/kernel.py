@@ -1,0 +1,92 @@
+"""Which kernel runs and which is to come, whether modules can be built for it, and which driver is in use."""
+
+import re
+from typing import Iterable, Iterator, Optional, Union
+
+from ..change import ABSENT, Absent, Unknown
+from ..host import Reader
+from .recipe import natural
+from .seen import KernelState, Module
+
+DRIVER = "mlx5_core"
+SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+GRUBENV = "/boot/grub2/grubenv"
+MOKS = ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der")
+"""Where DKMS (dkms(8), mok_certificate) and Ubuntu keep the certificate that they sign with."""
+DKMS = "/var/lib/dkms"
+
+
+def look(host: Reader) -> KernelState:
+    """The state of the kernels."""
+    running = _line(host, "/proc/sys/kernel/osrelease")
+    secure = _secure_boot(host)
+    return KernelState(
+        running=running,
+        next_boot=_next_boot(host),
+        headers=host.exists(f"/lib/modules/{running}/build/Makefile"),
+        secure_boot=secure,
+        signing_key=_signing_key(host) if secure is True else False,
+    )
+
+
+def _line(host: Reader, path: str) -> str:
+    text = host.read(path)
+    return text if isinstance(text, str) else ""
+
+
+def _next_boot(host: Reader) -> Union[str, Absent]:
+    """The default entry of the RHEL family where it names a kernel, else the newest, which GRUB puts first."""
+    names = host.names("/boot")
+    kernels = [name[8:] for name in (names if isinstance(names, tuple) else ()) if name.startswith("vmlinuz-")]
+    kernels = [name for name in kernels if "rescue" not in name]
+    saved = re.search(r"^saved_entry=[0-9a-f]{32}-(\S+)$", _line(host, GRUBENV), re.MULTILINE)
+    if saved and saved[1] in kernels:
+        return saved[1]
+    return max(kernels, key=natural) if kernels else ABSENT
+
+
+def _secure_boot(host: Reader) -> Union[bool, Unknown]:
+    """The variable has four bytes of attributes and one of value (UEFI, section 3.3)."""
+    content = host.read_bytes(SECURE_BOOT)
+    if isinstance(content, Unknown):
+        return content
+    return isinstance(content, bytes) and content[4:5] == b"\x01"
+
+
+def _signing_key(host: Reader) -> Union[bool, Unknown]:
+    """Whether one of the certificates that modules are signed with is enrolled."""
+    there = [path for path in MOKS if host.exists(path)]
+    answers = [_enrolled(host, path) for path in there]
+    return next((a for a in answers if isinstance(a, Unknown)), any(answer is True for answer in answers))
+
+
+def _enrolled(host: Reader, path: str) -> Union[bool, Unknown]:
+    output = host.query("mokutil", "--test-key", path)
+    if isinstance(output, Unknown):
+        return output
+    return "is already enrolled" in output.stdout
+
+
+def built(host: Reader, packages: Iterable[str], running: str) -> Iterator["tuple[str, bool]"]:
+    """Of each DKMS package whether its module is built and installed for the running kernel (dkms(8): kernel-…)."""
+    for package in packages:
+        if package.endswith("-dkms"):
+            names = host.names(f"{DKMS}/{package[: -len('-dkms')]}")
+            links = names if isinstance(names, tuple) else ()
+            yield package, any(name.startswith(f"kernel-{running}-") for name in links)
+
+
+def module(host: Reader) -> Optional[Module]:
+    """The driver; None where none is loaded that tells which it is."""
+    loaded = host.read(f"/sys/module/{DRIVER}/srcversion")
+    if loaded is ABSENT:
+        return None
+    path = _modinfo(host, "filename")
+    return Module(loaded, _modinfo(host, "srcversion"), path if isinstance(path, str) else "")
+
+
+def _modinfo(host: Reader, field: str) -> Union[str, Absent, Unknown]:
+    output = host.query("modinfo", "-F", field, DRIVER)
+    if isinstance(output, Unknown):
+        return output
+    return output.stdout.strip() if output.rc == 0 else ABSENT

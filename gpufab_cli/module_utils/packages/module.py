@@ -1,0 +1,94 @@
+"""What the modules of package sets do: say what the tasks are to do, and afterwards whether it is done.
+
+A first call plans and, in a real run, rehearses: what it returns as ``work`` are the tasks' parameters. A second call
+is given the steps that were to be made, and proves each. Imports nothing of Ansible.
+"""
+
+from dataclasses import replace
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from .. import journal, planning, record
+from ..ansible_module import CONSENT, finish, order_of, spec, without_none
+from ..change import Step
+from ..converge import Order, Outcome, Status, StepResult, converge
+from ..host import Host, HostError
+from ..schema import SchemaError, decode
+from .transaction import RefusedError
+from .work import Work, work
+
+MADE: Dict[str, Any] = {
+    "made": {
+        "type": "list",
+        "elements": "dict",
+        "default": [],
+        "description": "Steps that the tasks since the first call were to make; each is proven to be made.",
+    }
+}
+TODO = {
+    "todo": ("bool", "Whether there is work for the tasks that follow."),
+    "work": ("dict", "The parameters of these tasks; empty where there is none, and in check mode."),
+}
+
+
+def arguments(feature: Any) -> Dict[str, Any]:
+    """The argument spec of a set's module."""
+    made = {key: value for key, value in MADE["made"].items() if key != "description"}
+    return {**spec(feature), "made": made}
+
+
+def run(module: Any, feature: Any) -> None:
+    """Plan or prove, as an AnsibleModule's arguments say, and leave through it."""
+    params = dict(module.params)
+    consent = {key: params.pop(key) for key in CONSENT}
+    made = params.pop("made")
+    try:
+        want = decode(feature.want_type, without_none(params), feature.name)
+        steps: Tuple[Step, ...] = decode(Tuple[Step, ...], made, "made")
+        order = order_of(consent, module.check_mode)
+        outcome, todo = prove(Host(), feature, want, order, steps) if steps else begin(Host(), feature, want, order)
+    except (SchemaError, HostError) as error:
+        module.fail_json(msg=str(error))
+        return
+    finish(module, outcome, todo=todo is not None, work=todo.data if todo else {})
+
+
+def begin(host: Host, feature: Any, want: Any, order: Order) -> Tuple[Outcome, Optional[Work]]:
+    """What would become of each step; in a real run those that are to be made are left to the work."""
+    outcome = converge(host, feature, want, replace(order, check=True))
+    steps = tuple(result.step for result in outcome.steps if result.status is Status.WOULD_MAKE)
+    if order.check or not steps:
+        return outcome, None
+    left = tuple(result for result in outcome.steps if result.status is not Status.WOULD_MAKE)
+    seen = planning.take(host, {feature.name: feature}, {feature.name: want}).seen[feature.name]
+    try:
+        todo = work(host, seen, want, steps)
+    except RefusedError as error:
+        why = f"{error}; nothing was changed"
+        refused = tuple(StepResult(feature.name, step, Status.FAILED, why) for step in steps)
+        return replace(outcome, steps=left + refused), None
+    for step in steps:
+        journal.write(host, order.run, feature.name, step, "begin")
+    return replace(outcome, steps=left), todo
+
+
+def prove(host: Host, feature: Any, want: Any, order: Order, made: Tuple[Step, ...]) -> Tuple[Outcome, Optional[Work]]:
+    """Look again: of what was to be made nothing may be left to do."""
+    again = converge(host, feature, want, replace(order, check=True))
+    left = {result.step.name: result for result in again.steps}
+    results: List[StepResult] = [_proven(feature.name, step, left) for step in made]
+    for result in results:
+        event = "made" if result.status is Status.MADE else "failed"
+        journal.write(host, order.run, feature.name, result.step, event, reason=result.reason)
+    done = [c for result in results if result.status is Status.MADE for c in result.step.changes]
+    snapshot = planning.take(host, {}, {})
+    record.note(host, feature.name, snapshot.boot_id, done, again.pending)
+    others = [r for r in again.steps if r.step.name not in {s.name for s in made} and r.status is not Status.WOULD_MAKE]
+    return replace(again, steps=(*results, *others)), None
+
+
+def _proven(name: str, step: Step, left: Mapping[str, StepResult]) -> StepResult:
+    again = left.get(step.name)
+    if again is None:
+        return StepResult(name, step, Status.MADE)
+    words = ", ".join(f"{'/'.join(c.path)} is {c.current}, not {c.desired}" for c in again.step.changes)
+    return StepResult(name, step, Status.FAILED, f"did not stick: {words}")

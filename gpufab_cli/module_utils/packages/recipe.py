@@ -1,0 +1,143 @@
+"""A wish and a platform → which packages of which version, which never, and whose others have to go. Pure."""
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import List, Optional, Tuple, Union
+
+from .platforms import (
+    FIRMWARE_UPDATER,
+    KERNEL_SUPPORT,
+    NCCL_TESTS,
+    PROFILES,
+    ROOTS,
+    VENDOR_NAMES,
+    VENDOR_VERSIONS,
+    Platform,
+)
+from .want import NcclWant, OfedWant, RepositoryWant
+
+ANY = ""
+"""Of a version: whichever the distribution offers."""
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Root:
+    """A package that is asked for by name; the others come as what it depends on."""
+
+    name: str
+    version: str = ANY
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a wish comes to on a platform.
+
+    Attributes:
+        name: of the set of packages: ofed or nccl.
+        forbidden: packages that must not be there.
+        strangers: patterns of names of packages that belong to another stack.
+        stranger_versions: patterns of versions, likewise.
+        shunned: patterns of names that no source but the repository may offer.
+        modules: how kernel modules come with it: dkms, prebuilt, or "" without any.
+        need_bytes: free space without which nothing is begun.
+    """
+
+    name: str
+    roots: Tuple[Root, ...]
+    repository: Optional[RepositoryWant] = None
+    forbidden: Tuple[str, ...] = ()
+    strangers: Tuple[str, ...] = ()
+    stranger_versions: Tuple[str, ...] = ()
+    shunned: Tuple[str, ...] = ()
+    modules: str = ""
+    need_bytes: int = GIB
+
+    @property
+    def pinned(self) -> bool:
+        """Whether one version is wanted and no other: it is pinned and held, with all that comes with it."""
+        return any(root.version != ANY for root in self.roots)
+
+    def strange(self, name: str, version: str) -> bool:
+        """Whether a package belongs to another stack; those of this one are told apart by their pins."""
+        return any(fnmatchcase(name, pattern) for pattern in self.strangers) or any(
+            fnmatchcase(version, pattern) for pattern in self.stranger_versions
+        )
+
+
+def fits(version: str, wanted: str) -> bool:
+    """Whether a package's version is the wanted one. Without a dash it is so in any revision of the package."""
+    if wanted in (ANY, version):
+        return True
+    return fnmatchcase(version, wanted if "*" in wanted or "-" in wanted else f"{wanted}-*")
+
+
+def natural(version: str) -> List[Tuple[int, int, str]]:
+    """A key that sorts 6.8.0-9 before 6.8.0-45."""
+    return [(1, int(word), "") if word.isdigit() else (0, 0, word) for word in re.findall(r"\d+|[a-z]+", version)]
+
+
+def ofed(want: OfedWant, platform: Platform) -> Recipe:
+    """The RDMA stack of a platform."""
+    forbidden = () if want.firmware_updater else (FIRMWARE_UPDATER,)
+    names = ROOTS[platform.manager]
+    if want.stack == "inbox":
+        roots = tuple(Root(name) for name in names["inbox"])
+        return Recipe(
+            "ofed", roots, None, forbidden, VENDOR_NAMES, VENDOR_VERSIONS, ("doca-*", "mlnx-*"), need_bytes=GIB // 4
+        )
+    mains, strangers = _vendor(want, names["mlnx-ofed"])
+    extra = KERNEL_SUPPORT if want.kernel_support else ()
+    roots = (*(Root(name, want.version or ANY) for name in mains), *(Root(name) for name in extra))
+    return Recipe("ofed", roots, want.repository, forbidden, strangers, (), ("doca-*", "mlnx-*"), want.modules, 2 * GIB)
+
+
+def _vendor(want: OfedWant, mlnx_ofed: Tuple[str, ...]) -> Tuple[Tuple[str, ...], Tuple[str, ...]]:
+    """The vendor's packages that are asked for, and those that belong to its other stack or to more than is wanted."""
+    if want.stack == "mlnx-ofed":
+        return mlnx_ofed, ("doca-*",)
+    profile = want.profile or "doca-ofed"
+    return (profile,), (*_mlnx_ofed(), *PROFILES[PROFILES.index(profile) + 1 :])
+
+
+def _mlnx_ofed() -> Tuple[str, ...]:
+    """MLNX_OFED's own packages; mlnx-ofed-kernel-* are DOCA's too, which names them in its closure."""
+    kinds = (
+        "all",
+        "basic",
+        "hpc",
+        "dpdk",
+        "guest",
+        "hypervisor",
+        "vma",
+        "vma-*",
+        "bluefield",
+        "eth-only",
+        "upstream-*",
+    )
+    return tuple(f"mlnx-ofed-{kind}" for kind in kinds)
+
+
+def nccl(want: NcclWant, platform: Platform) -> Recipe:
+    """NCCL on a platform: library and headers are one pair, of one version and one CUDA."""
+    names = ROOTS[platform.manager]
+    pair = names["nccl"] + (names["nccl-dev"] if want.dev else ())
+    roots = [Root(name, nccl_version(want)) for name in pair]
+    roots += [Root(name) for name in (NCCL_TESTS if want.tests else ())]
+    return Recipe("nccl", tuple(roots), want.repository)
+
+
+def nccl_version(want: NcclWant) -> str:
+    """The version of the packages: 2.27.5 for CUDA 12.9 is 2.27.5-1+cuda12.9, or another revision of it."""
+    if want.version is None or want.cuda is None:
+        return want.version or ANY
+    return f"{want.version}+cuda{want.cuda}" if "-" in want.version else f"{want.version}-*+cuda{want.cuda}"
+
+
+Want = Union[OfedWant, NcclWant]
+
+
+def recipe(want: Want, platform: Platform) -> Recipe:
+    """What either wish comes to."""
+    return ofed(want, platform) if isinstance(want, OfedWant) else nccl(want, platform)

@@ -1,0 +1,109 @@
+"""What a rehearsal finds: which packages come and go, and which of them make up the set. The choices in it are pure."""
+
+from dataclasses import dataclass, field
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ..host import HostError, Output
+from .recipe import ANY, Recipe, Root, fits
+from .seen import Database
+
+Offered = Mapping[str, Sequence[str]]
+"""Versions by package, the best first."""
+FOLDER = "/run/gpufab"
+SECONDS = 900.0
+"""For a download of a whole stack, of one to two GB, through a slow mirror."""
+
+
+class RefusedError(HostError):
+    """The rehearsal failed: why, in one line. Nothing was changed."""
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """Packages that come or change, by version; those that go; and the set as it then is, which is pinned."""
+
+    install: Dict[str, str] = field(default_factory=dict)
+    remove: Tuple[str, ...] = ()
+    closure: Dict[str, str] = field(default_factory=dict)
+
+
+def scratch(name: str) -> str:
+    """Where a set is rehearsed: nothing of it outlasts the rehearsal."""
+    return f"{FOLDER}/packages-{name}"
+
+
+def choose(made: Recipe, database: Database, offered: Offered) -> Dict[str, str]:
+    """The version of each root. Roots of one wanted version get one and the same: a pair stays a pair.
+
+    Raises:
+        RefusedError: there is none.
+    """
+    found: Dict[str, str] = {}
+    for wanted in dict.fromkeys(root.version for root in made.roots):
+        roots = [root for root in made.roots if root.version == wanted]
+        found.update(_any(made, roots, database, offered) if wanted == ANY else _same(roots, wanted, database, offered))
+    return found
+
+
+def _any(made: Recipe, roots: List[Root], database: Database, offered: Offered) -> Dict[str, str]:
+    found = {}
+    for root in roots:
+        package = database.packages.get(root.name)
+        if package is not None and not made.strange(root.name, package.version):
+            continue  # whichever version it is
+        version = native(made, root.name, offered)
+        if version is None:
+            raise RefusedError(f"no source offers {root.name}")
+        found[root.name] = version
+    return found
+
+
+def native(made: Recipe, name: str, offered: Offered) -> Optional[str]:
+    """The best version on offer that is not another stack's."""
+    return next((version for version in offered.get(name, ()) if not made.strange(name, version)), None)
+
+
+def _same(roots: List[Root], wanted: str, database: Database, offered: Offered) -> Dict[str, str]:
+    there = {database.packages[root.name].version for root in roots if root.name in database.packages}
+    everywhere = [v for v in offered.get(roots[0].name, ()) if all(v in offered.get(r.name, ()) for r in roots)]
+    fitting = [version for version in everywhere if fits(version, wanted)]
+    if not fitting:
+        names = " and ".join(root.name for root in roots)
+        others = ", ".join(list(offered.get(roots[0].name, ()))[:4]) or "none"
+        raise RefusedError(f"no source offers {names} {wanted}; offered: {others}")
+    version = next((version for version in fitting if version in there), fitting[0])
+    return {root.name: version for root in roots}
+
+
+def leftovers(
+    made: Recipe, pinned: Mapping[str, str], database: Database, closure: Mapping[str, str], offered: Offered
+) -> Dict[str, str]:
+    """What another stack, or another version of this one, leaves: the distribution's version instead; "": it goes."""
+    found: Dict[str, str] = {}
+    for name, package in database.packages.items():
+        old = pinned.get(name) == package.version or made.strange(name, package.version)
+        if name in made.forbidden:
+            found[name] = ""
+        elif old and name not in closure:
+            found[name] = native(made, name, offered) or ""
+    return found
+
+
+def surprising(made: Recipe, removed: Sequence[str], database: Database, pinned: Mapping[str, str]) -> Iterator[str]:
+    """Packages that would go and are nobody's of whom that was meant."""
+    for name in removed:
+        package = database.packages.get(name)
+        meant = package is not None and (made.strange(name, package.version) or name in made.forbidden)
+        if not meant and name not in pinned:
+            yield name
+
+
+def said(output: Output) -> str:
+    """What a package manager says went wrong, in one line."""
+    lines = [line.strip() for text in (output.stderr, output.stdout) for line in text.splitlines() if line.strip()]
+    unmet = [" ".join(line.split()) for line in lines if "Depends:" in line or "nothing provides" in line]
+    errors = [line[3:].strip() for line in lines if line.startswith("E: ")]
+    errors += [line.partition(":")[2].strip() for line in lines if line.startswith(("Error:", "Errors during"))]
+    warnings = [line[3:].strip() for line in lines if line.startswith("W: ")]
+    found = unmet or [line for line in errors if line] or warnings or lines
+    return found[0] if found else f"exit {output.rc}"

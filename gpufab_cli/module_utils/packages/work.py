@@ -1,0 +1,141 @@
+"""What Ansible's tasks are to do, computed whole, so that the role has nothing to decide."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Dict, List, Tuple
+
+from ..change import ABSENT, Step
+from ..host import Host
+from ..schema import encode
+from . import apt, dnf
+from .files import closure, key_path, pins_path
+from .plan import driver_step, files_to_write, resolved, step_name
+from .platforms import Platform
+from .recipe import Recipe, Want, recipe
+from .seen import Database, PackagesSeen
+from .transaction import RefusedError, Transaction, scratch
+
+_REHEARSED = (
+    "packages.version",
+    "packages.other-stack",
+    "packages.firmware-updater",
+    "packages.repository",
+    "packages.key",
+    "packages.pin",
+)
+"""What cannot be mended without asking the repository; holds can."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """The parameters of the tasks, in their order; an empty list is a task with nothing to do.
+
+    Attributes:
+        steps: what they make, to be proven when they are done.
+        drop: files to remove.
+        files: files to write: path and content.
+        keys: keys that rpm is to know: path and fingerprint.
+        refresh: command lines that have apt read its sources.
+        release: packages whose hold is to be lifted, for they go.
+        restart: services that load the drivers anew.
+    """
+
+    manager: str
+    steps: Tuple[Step, ...]
+    drop: Tuple[str, ...] = ()
+    files: Tuple[Dict[str, str], ...] = ()
+    keys: Tuple[Dict[str, str], ...] = ()
+    refresh: Tuple[Tuple[str, ...], ...] = ()
+    release: Tuple[str, ...] = ()
+    remove: Tuple[str, ...] = ()
+    install: Tuple[str, ...] = ()
+    hold: Tuple[str, ...] = ()
+    restart: Tuple[str, ...] = ()
+
+    @property
+    def data(self) -> Any:
+        """As plain data."""
+        return {name: encode(value) for name, value in self.__dict__.items()}
+
+
+def work(host: Host, seen: PackagesSeen, want: Want, steps: Tuple[Step, ...]) -> Work:
+    """The work for steps that are to be made now.
+
+    Raises:
+        RefusedError: the rehearsal failed.
+    """
+    platform, _ = _known(seen)
+    made = recipe(want, platform)
+    names = {step.name: step for step in steps}
+    restart = ("openibd",) if driver_step(made.name) in names else ()
+    found = Work(platform.manager, steps, restart=restart)
+    step = names.get(step_name(made.name))
+    return found if step is None else _packages(host, seen, made, step, found)
+
+
+def _known(seen: PackagesSeen) -> Tuple[Platform, Database]:
+    """What a step that is to be made has known."""
+    if not isinstance(seen.platform, Platform) or not isinstance(seen.database, Database):
+        raise RefusedError("platform or package database cannot be read")
+    return seen.platform, seen.database
+
+
+def _packages(host: Host, seen: PackagesSeen, made: Recipe, step: Step, found: Work) -> Work:
+    platform, database = _known(seen)
+    pinned = resolved(seen, made, platform)
+    if not any(change.code in _REHEARSED for change in step.changes):
+        return replace(found, hold=_names(pinned))
+    transaction = rehearse(host, seen, made)
+    texts = files_to_write(seen, made, platform, transaction.closure)
+    return replace(
+        found,
+        drop=tuple(path for path, text in texts.items() if not text and seen.files.get(path) is not ABSENT),
+        files=tuple({"path": path, "content": text} for path, text in texts.items() if text),
+        keys=_keys(made, platform),
+        refresh=_refresh(host, made, platform),
+        release=_held(database, transaction.remove),
+        remove=transaction.remove,
+        install=_specs(platform, transaction.install),
+        hold=_names(transaction.closure) if platform.manager == "apt" else (),
+    )
+
+
+def rehearse(host: Host, seen: PackagesSeen, made: Recipe) -> Transaction:
+    """What would be done, found out with folders of its own that are gone afterwards.
+
+    Raises:
+        RefusedError: it could not be done whole.
+    """
+    platform, database = _known(seen)
+    text = seen.files.get(pins_path(made.name, platform))
+    pinned = closure(made.name, platform, text + "\n" if isinstance(text, str) else "")
+    kind = dnf.Rehearsal if platform.manager == "dnf" else apt.Rehearsal
+    try:
+        return kind(host, made, platform, database, pinned).run()
+    finally:
+        host.run("rm", "-rf", scratch(made.name))
+
+
+def _names(closure: Dict[str, str]) -> Tuple[str, ...]:
+    return tuple(sorted(closure))
+
+
+def _held(database: Database, names: Tuple[str, ...]) -> Tuple[str, ...]:
+    return tuple(name for name in names if name in database.packages and database.packages[name].held)
+
+
+def _specs(platform: Platform, install: Dict[str, str]) -> Tuple[str, ...]:
+    between = "-" if platform.manager == "dnf" else "="
+    return tuple(f"{name}{between}{version}" for name, version in sorted(install.items()))
+
+
+def _keys(made: Recipe, platform: Platform) -> Tuple[Dict[str, str], ...]:
+    if platform.manager != "dnf" or made.repository is None:
+        return ()
+    return ({"path": key_path(made.name, platform), "fingerprint": made.repository.fingerprint},)
+
+
+def _refresh(host: Host, made: Recipe, platform: Platform) -> Tuple[Tuple[str, ...], ...]:
+    if platform.manager != "apt":
+        return ()
+    argv: List[str] = apt.refresh(made, platform, every=apt.reads_every_source(host, made))
+    return (tuple(argv),)
