@@ -23,15 +23,16 @@ def sources() -> Dict[str, str]:
     from . import ansible_module, program  # noqa: F401
     from .dvfs import job  # noqa: F401
     from .features import FEATURES
+    from .packages import module  # noqa: F401
 
     tuple(FEATURES.values())
     base = __name__.rpartition(".")[0]
     found = {}
-    for name, module in list(sys.modules.items()):
-        loader = getattr(module, "__loader__", None)
+    for name, loaded in list(sys.modules.items()):
+        loader = getattr(loaded, "__loader__", None)
         if (name == base or name.startswith(base + ".")) and loader is not None:
             path = name[len(base) + 1 :].replace(".", "/")
-            is_package = hasattr(module, "__path__")
+            is_package = hasattr(loaded, "__path__")
             file = "/".join(part for part in (path, "__init__") if part) if is_package else path
             # The package markers are empty; what a carrier puts into its own is not part of the core.
             found[file + ".py"] = "" if is_package else loader.get_source(name)

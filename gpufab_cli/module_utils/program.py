@@ -17,7 +17,6 @@ from .converge import Order, Outcome, Status, converge
 from .features import FEATURES, WANT_TYPES
 from .host import Host, HostError, Reader
 from .journal import Run
-from .packages import module  # noqa: F401 likewise
 from .schema import SchemaError, decode
 
 MARKER = "--- gpufab snapshot 1 ---"

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, model_validator
 
-from gpufab_cli.module_utils.packages.openpgp import KeyFormatError, fingerprints
 from gpufab_cli.module_utils.packages.want import (
     ArmouredKey,
     Component,
@@ -22,6 +21,7 @@ from gpufab_cli.module_utils.packages.want import (
 from gpufab_cli.module_utils.packages.want import Profile as DocaProfile
 from gpufab_cli.spec.base import Model
 from gpufab_cli.spec.faults import Fault, raise_any
+from gpufab_cli.spec.openpgp import KeyFormatError, fingerprints
 
 
 def _bare(value: Any) -> Any:

@@ -1,5 +1,5 @@
 # Prints what there is of a node and of its ports, a section each.
-# Run as: sh -c SCRIPT read [clocks] [kernel] [stack] [limits:SERVICE,...] [PCI=PARAMETER,PARAMETER...]... [PCI]...
+# Run as: sh -c SCRIPT read [clocks] [kernel] [stack] [limits:SERVICE,...] [packages] [PCI=PARAMETER,PARAMETER...]... [PCI]...
 # It only looks. Every program has a time limit, and one that hangs is not asked again.
 export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
 hung=' '
@@ -248,6 +248,25 @@ limits() {
     unset IFS
 }
 
+# Every package with its version, as the package manager lists them; what is held; keys; where NCCL is loaded from.
+packages() {
+    if command -v dpkg-query >/dev/null && ! [ -e /etc/redhat-release ]; then
+        probe packages dpkg-query -W -f '${db:Status-Abbrev} ${Package} ${Version}\n'
+        probe held apt-mark showhold
+    else
+        probe packages rpm -qa --qf 'ii  %{NAME} %{VERSION}-%{RELEASE}\n'
+        files held /etc/dnf/plugins/versionlock.list
+    fi
+    for set in ofed nccl; do
+        for path in "/etc/apt/keyrings/gpufab-$set.asc" "/etc/pki/rpm-gpg/gpufab-$set.asc"; do
+            [ -e "$path" ] && files "key/$set" "$path"
+        done
+    done
+    section nccl-library 0
+    library=$(ldconfig -p 2>/dev/null | sed -n 's|.*libnccl\.so\.2 .*=> ||p' | head -n 1)
+    [ -n "$library" ] && readlink -f "$library"
+}
+
 # The firmware parameters of the card at a PCI address, by whichever of the two programs there is.
 firmware() {
     tool=mstconfig
@@ -289,6 +308,7 @@ for asked in "$@"; do
         kernel) kernel ;;
         stack) stack ;;
         limits:*) limits "${asked#limits:}" ;;
+        packages) packages ;;
         *=*) firmware "${asked%%=*}" "${asked#*=}" ;;
         *) port "$asked" ;;
     esac

@@ -151,6 +151,8 @@ def _asked(node: Node) -> Iterator[str]:
     yield from (word for word, feature in _WORDS.items() if feature in node.wishes)
     if "limits" in node.wishes:
         yield f"limits:{','.join(node.wishes['limits']['services'])}"
+    if {"ofed", "nccl"} & set(node.wishes):
+        yield "packages"
     yield from (f"{card.pci}={','.join(card.parameters)}" for card in node.cards if card.parameters)
     yield from (port.pci for port in node.ports)
 

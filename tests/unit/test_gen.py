@@ -1,5 +1,8 @@
 """What is generated is up to date, and is what Ansible takes."""
 
+import dataclasses
+import re
+
 import yaml
 
 from gpufab_cli.gen import __main__ as gen
@@ -8,6 +11,7 @@ from gpufab_cli.intent.compile import FEATURES as MANAGED
 from gpufab_cli.intent.roles import role
 from gpufab_cli.module_utils.ansible_module import spec
 from gpufab_cli.module_utils.features import FEATURES
+from gpufab_cli.module_utils.packages.work import Work
 
 
 def test_nothing_is_stale(capsys):
@@ -52,7 +56,8 @@ def test_role_variables_carry_the_role_s_prefix_and_reach_the_module(repository)
         specs = yaml.safe_load((repository / "roles" / role(feature) / "meta" / "argument_specs.yml").read_text())
         variables = set(specs["argument_specs"]["main"]["options"])
         assert all(name.startswith(f"{role(feature)}_") for name in variables)
-        (task,) = yaml.safe_load((repository / "roles" / role(feature) / "tasks" / "main.yml").read_text())
+        task, *others = yaml.safe_load((repository / "roles" / role(feature) / "tasks" / "main.yml").read_text())
+        assert bool(others) is not hasattr(FEATURES[feature], "apply")
         used = {name: value.strip("{} ") for name, value in task[f"gpufab.fabric.{feature}"].items()}
         assert {f"{role(feature)}_{name}" for name in used} == variables
         assert set(used) == set(spec(FEATURES[feature]))
@@ -62,3 +67,18 @@ def test_the_site_playbook_runs_every_role_that_a_fabric_can_need_in_order(repos
     plays = yaml.safe_load((repository / "playbooks" / "site.yml").read_text())
     assert [play["hosts"] for play in plays] == [f"{name}:!insync_{name}" for name in MANAGED]
     assert [play["roles"] for play in plays] == [[{"role": f"gpufab.fabric.{role(name)}"}] for name in MANAGED]
+
+
+def test_a_role_of_packages_plans_works_where_there_is_work_and_proves_it(repository):
+    for name in ("ofed", "nccl"):
+        plan, work, proof = yaml.safe_load((repository / "roles" / name / "tasks" / "main.yml").read_text())
+        assert plan["register"] == f"{name}_plan"
+        assert work["when"] == proof["when"] == f"{name}_plan.todo"
+        module = f"gpufab.fabric.{name}"
+        assert proof[module] == {**plan[module], "made": f"{{{{ {name}_plan.work.steps }}}}"}
+
+
+def test_the_role_of_the_work_is_given_what_the_modules_compute(repository):
+    text = "".join(path.read_text() for path in (repository / "roles" / "packages" / "tasks").glob("*.yml"))
+    used = set(re.findall(r"packages_work\.(\w+)", text))
+    assert used == {field.name for field in dataclasses.fields(Work)} - {"steps"}

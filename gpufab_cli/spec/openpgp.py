@@ -4,7 +4,7 @@ import base64
 import binascii
 import hashlib
 import re
-from typing import Iterator, Tuple
+from collections.abc import Iterator
 
 PUBLIC_KEY = 6
 V6 = 6
@@ -14,7 +14,7 @@ class KeyFormatError(ValueError):
     """Text that holds no OpenPGP public key."""
 
 
-def fingerprints(armoured: str) -> Tuple[str, ...]:
+def fingerprints(armoured: str) -> tuple[str, ...]:
     """The fingerprints of the primary keys in ASCII armour, in upper case.
 
     Raises:
@@ -47,7 +47,7 @@ def _dearmoured(text: str) -> bytes:
         raise KeyFormatError(f"damaged: {error}") from error
 
 
-def _packets(data: bytes) -> Iterator[Tuple[int, bytes]]:
+def _packets(data: bytes) -> Iterator[tuple[int, bytes]]:
     at = 0
     try:
         while at < len(data):
@@ -61,7 +61,7 @@ def _packets(data: bytes) -> Iterator[Tuple[int, bytes]]:
         raise KeyFormatError("damaged: it ends within a packet") from error
 
 
-def _new(data: bytes, at: int) -> Tuple[int, int, int]:
+def _new(data: bytes, at: int) -> tuple[int, int, int]:
     """Tag, start and length of a packet in the current format (section 4.2.1)."""
     tag, first = data[at] & 0x3F, data[at + 1]
     if first < 192:  # noqa: PLR2004
@@ -71,7 +71,7 @@ def _new(data: bytes, at: int) -> Tuple[int, int, int]:
     return tag, at + 6, int.from_bytes(data[at + 2 : at + 6], "big")
 
 
-def _old(data: bytes, at: int) -> Tuple[int, int, int]:
+def _old(data: bytes, at: int) -> tuple[int, int, int]:
     """The same in the legacy format (section 4.2.2)."""
     size = 1 << (data[at] & 0x03)
     return (data[at] >> 2) & 0x0F, at + 1 + size, int.from_bytes(data[at + 1 : at + 1 + size], "big")

@@ -1,0 +1,92 @@
+"""Installed packages: the declared versions are there and held, the repository's key is the declared one."""
+
+import re
+from fnmatch import fnmatchcase
+
+import pytest
+
+from gpufab_cli.verify.expected import Node
+from gpufab_cli.verify.reading import Reading, UnreadableError
+
+INBOX = ("rdma-core", "perftest", "mstflint", "infiniband-diags")  # called the same on every platform
+NCCL = ("libnccl2", "libnccl")
+NCCL_DEV = ("libnccl-dev", "libnccl-devel")
+
+
+def installed(reading: Reading) -> dict[str, str]:
+    """Versions by name; a package that is not wholly installed counts as none."""
+    rows = [line.split() for line in reading.section("packages").require("packages").splitlines()]
+    return {row[1]: row[2] for row in rows if len(row) == 3 and row[0][1:] == "i"}  # noqa: PLR2004
+
+
+def one_of(names: tuple[str, ...], reading: Reading) -> tuple[str, str]:
+    """The name, of those that the platforms have for a package, under which it is installed, and its version."""
+    there = installed(reading)
+    found = [name for name in names if name in there]
+    assert found, f"{' or '.join(names)} is not installed"
+    return found[0], there[found[0]]
+
+
+def assert_held(name: str, reading: Reading) -> None:
+    """The package is on hold (apt), or locked (dnf)."""
+    lines = reading.section("held").require("held packages").splitlines()
+    assert any(line == name or line.startswith(f"{name}-0:") for line in lines), f"{name} is not held"
+
+
+def assert_key(kind: str, node: Node, reading: Reading) -> None:
+    """The file of the repository's key holds the declared one."""
+    repository = node.wishes[kind].get("repository")
+    if repository is not None:
+        text = reading.section(f"key/{kind}").require("the repository's key")
+        assert text.split() == repository["key"].split(), "the repository's key is not the declared one"
+
+
+@pytest.mark.wishes("ofed")
+def test_stack(node: Node, reading: Reading) -> None:
+    """The stack is there, a vendor's in its version and held."""
+    wish = node.wishes["ofed"]
+    if wish["stack"] == "inbox":
+        for name in INBOX:
+            version = one_of((name,), reading)[1]
+            assert "mlnx" not in version.lower(), f"{name} {version} is a vendor's"
+        return
+    main = "mlnx-ofed-all" if wish["stack"] == "mlnx-ofed" else wish["profile"]
+    name, version = one_of((main,), reading)
+    assert version == wish["version"] or version.startswith(wish["version"] + "-"), f"{name} is {version}"
+    assert_held(name, reading)
+    assert_key("ofed", node, reading)
+
+
+@pytest.mark.wishes("ofed")
+def test_firmware_updater(node: Node, reading: Reading) -> None:
+    """Nothing burns firmware that was not asked to."""
+    if not node.wishes["ofed"]["firmware_updater"]:
+        assert "mlnx-fw-updater" not in installed(reading), "mlnx-fw-updater is installed"
+
+
+@pytest.mark.wishes("nccl")
+def test_nccl(node: Node, reading: Reading) -> None:
+    """NCCL is there in its version for its CUDA, its headers are of the same, and both are held."""
+    wish = node.wishes["nccl"]
+    name, version = one_of(NCCL, reading)
+    if "version" in wish:
+        wanted = wish["version"] + "-*" + (f"+cuda{wish['cuda']}" if "cuda" in wish else "")
+        assert fnmatchcase(version, wanted), f"{name} is {version}"
+        assert_held(name, reading)
+    if wish["dev"]:
+        headers, other = one_of(NCCL_DEV, reading)
+        assert other == version, f"{headers} is {other}, {name} is {version}"
+    assert_key("nccl", node, reading)
+
+
+@pytest.mark.wishes("nccl", "version")
+def test_library(node: Node, reading: Reading) -> None:
+    """The library that programs are linked with at run time is of that version too."""
+    path = reading.section("nccl-library").text.strip()
+    if not path:
+        raise UnreadableError("ldconfig: libnccl.so.2: not there")
+    found = re.search(r"libnccl\.so\.(\d+(?:\.\d+)+)$", path)
+    if found is None:
+        raise UnreadableError(f"{path} tells no version")
+    wanted = node.wishes["nccl"]["version"].partition("-")[0]
+    assert found[1] == wanted, f"libnccl.so.2 is {path}"
