@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpufab_cli.lab import machine
+from gpufab_cli.lab.hardware import gpu_software
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.sysfs.mount import build
 from gpufab_cli.lab.hardware.sysfs.tree import Directory, File, Link
@@ -77,6 +78,8 @@ class LabHost(FakeHost):
         self.hardware.node = LiveNode(self.hardware)
         self.hardware.plug = FakePlug(self.hardware)
         self.files["/proc/sys/kernel/random/boot_id"] = self.hardware.state.boot_id
+        for name, text in gpu_software.proc_files(self.hardware).items():
+            self.files[f"/proc/{name}"] = text
         self.files["/proc/cpuinfo"] = "processor\t: 0\nvendor_id\t: GenuineIntel\n"
 
     def tree(self):
@@ -115,6 +118,8 @@ class LabHost(FakeHost):
         return tuple(sorted(entry.names)) if isinstance(entry, Directory) else ABSENT
 
     def link(self, path):
+        if path == gpu_software.LIBRARY:
+            return f"libnvidia-ml.so.{gpu_software.installed(self.hardware)}"
         if not path.startswith("/sys/"):
             return super().link(path)
         entry = self._entry(path)
@@ -123,6 +128,9 @@ class LabHost(FakeHost):
     def inode(self, path):
         entry = self._entry(path)
         return ABSENT if entry is None else 1 + getattr(entry, "generation", 0)
+
+    def installed(self, program):
+        return program == "nv-fabricmanager" or super().installed(program)
 
     def exists(self, path):
         if path.startswith("/sys/"):

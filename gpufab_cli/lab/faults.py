@@ -3,7 +3,7 @@
 from pathlib import PurePosixPath
 from typing import NoReturn
 
-from gpufab_cli.lab import faults_power, faults_roce, podman
+from gpufab_cli.lab import faults_power, faults_roce, faults_software, podman
 from gpufab_cli.lab.errors import LabError
 from gpufab_cli.lab.fault import TARGETED, FaultKind, Strike, drift, model
 from gpufab_cli.lab.files import USER
@@ -149,6 +149,7 @@ _ALL = (
     model("enomem-bios", "the BIOS left no address space for the port's VFs", on_port=True),
     *faults_roce.KINDS,
     *faults_power.KINDS,
+    *faults_software.KINDS,
     model("no-rdma-cm", "the rdma_cm module is not loaded"),
     FaultKind("no-root", "sudo -n is refused", _deny_root, _allow_root),
     model("stall-at-write", "the Nth hardware write from now does not return", "N"),

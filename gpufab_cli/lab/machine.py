@@ -144,6 +144,7 @@ class Machine:
     ports: tuple[PortPlace, ...]
     gpus: tuple[GpuPlace, ...]
     managers: tuple[Manager, ...] = ()
+    nvswitches: tuple[Place, ...] = ()
     stack: Stack = Stack()
     cpu: Cpu = field(default_factory=Cpu)
 
@@ -160,8 +161,15 @@ class Machine:
         """Whether a port is Ethernet; else InfiniBand."""
         return (port.link_layer or self.nic.link_layer) == "Ethernet"
 
+    @property
+    def has_fabric(self) -> bool:
+        """Whether NVSwitches join its GPUs, which then need Fabric Manager."""
+        return bool(self.nvswitches or self.managers)
+
     def has_tool(self, tool: str) -> bool:
         """Whether a tool is installed."""
+        if tool == toolbox.FABRIC_MANAGER:
+            return self.has_fabric
         return tool in self.stack.tools or (tool not in toolbox.VENDOR and tool not in self.stack.without)
 
     def rail(self, selector: str) -> int:
@@ -205,6 +213,7 @@ def _parse(name: str, raw: dict[str, Any]) -> Machine:
         ports=tuple(PortPlace(**_with_path(port)) for port in raw["ports"]),
         gpus=tuple(GpuPlace(**_with_path(place)) for place in raw["gpus"]),
         managers=tuple(Manager(**_with_path(place)) for place in raw.get("managers", ())),
+        nvswitches=tuple(Place(**_with_path(place)) for place in raw.get("nvswitches", ())),
         stack=Stack(**{name: _frozen(value) for name, value in raw.get("stack", {}).items()}),
         cpu=_cpu(raw.get("cpu", {})),
     )

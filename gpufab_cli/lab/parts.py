@@ -14,6 +14,7 @@ class Gpu:
         ecc: whether it has ECC, which is on from the factory.
         nvlinks: how many NVLinks it has to each other GPU; 0 without.
         mig: when multi-instance mode acts: reset (Ampere) or live (Hopper); "" without it.
+        open_modules: whether the driver's kernel modules are the open ones.
     """
 
     vendor: str
@@ -36,6 +37,7 @@ class Gpu:
     ecc: bool = True
     mig: str = ""
     nvlinks: int = 0
+    open_modules: bool = True
 
     @property
     def clocks(self) -> range:

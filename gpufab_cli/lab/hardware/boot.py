@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gpufab_cli.lab import railnet, toolbox
 from gpufab_cli.lab.errors import LabError
+from gpufab_cli.lab.hardware import gpu_software
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.netdev import Node
 from gpufab_cli.lab.hardware.tools.answer import Answer, Request
@@ -76,6 +77,7 @@ class Power:
             self._tools(pid)
             self._boot_id(pid)
             self._command_line(pid)
+            self._driver(pid)
         except (LabError, OSError) as error:
             _log.exception("boot failed")
             return Answer(stderr=f"gpufab-boot: {error}\n", rc=1)
@@ -117,11 +119,29 @@ class Power:
 
     def _boot_id(self, pid: int) -> None:
         (self.folder / "boot_id").write_text(self.hardware.state.boot_id + "\n")
-        run(["nsenter", f"--mount=/proc/{pid}/ns/mnt", "mount", "--bind", f"{IN_NODE}/boot_id", _BOOT_ID])
+        _bind(pid, "boot_id", _BOOT_ID)
 
     def _command_line(self, pid: int) -> None:
         """The kernel's command line is that of the boot menu's first entry."""
         menu = Path(f"/proc/{pid}/root/boot/grub/grub.cfg").read_text()
         line = re.search(r"^\s*linux\s+(\S+) *(.*)$", menu, re.MULTILINE)
         (self.folder / "cmdline").write_text(f"BOOT_IMAGE={line[1]} {line[2]}\n" if line else "\n")
-        run(["nsenter", f"--mount=/proc/{pid}/ns/mnt", "mount", "--bind", f"{IN_NODE}/cmdline", _CMDLINE])
+        _bind(pid, "cmdline", _CMDLINE)
+
+    def _driver(self, pid: int) -> None:
+        """What the GPUs' driver shows below /proc, and the link by which programs find its library."""
+        for name, text in gpu_software.proc_files(self.hardware).items():
+            file = self.folder / "proc" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        for name in ("driver", "kallsyms"):
+            _bind(pid, f"proc/{name}", f"/proc/{name}")
+        library = Path(f"/proc/{pid}/root{gpu_software.LIBRARY}")
+        library.parent.mkdir(parents=True, exist_ok=True)
+        library.unlink(missing_ok=True)
+        library.symlink_to(f"libnvidia-ml.so.{gpu_software.installed(self.hardware)}")
+
+
+def _bind(pid: int, name: str, path: str) -> None:
+    """Shows a file or folder of ours in place of another of the node's."""
+    run(["nsenter", f"--mount=/proc/{pid}/ns/mnt", "mount", "--bind", f"{IN_NODE}/{name}", path])

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from gpufab_cli.lab.hardware import drift, drift_power, sriov
+from gpufab_cli.lab.hardware import drift, drift_power, gpu_software, sriov
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.state import Fault
 
@@ -59,6 +59,12 @@ def _drift_power(hw: Hardware, name: str, gpu: int) -> Reply:
     return {}
 
 
+def _upgrade_driver(hw: Hardware) -> Reply:
+    """The packages of the GPUs' driver are upgraded."""
+    gpu_software.upgrade(hw)
+    return {"version": gpu_software.installed(hw)}
+
+
 def _firmware(hw: Hardware, netdev: str, name: str, value: int) -> Reply:
     """The card has run with this parameter since its last reset; {port} in its name is the port's number."""
     place = hw.place(netdev)
@@ -75,5 +81,6 @@ _VERBS: dict[str, Callable[..., Reply]] = {
     "repair": _repair,
     "drift": _drift,
     "drift-power": _drift_power,
+    "upgrade-driver": _upgrade_driver,
     "firmware": _firmware,
 }

@@ -134,6 +134,10 @@ class State:
     gpu_loads: int = 1
     """How often the GPUs' driver was loaded: sysfs shows it."""
     cpu: CpuState = field(default_factory=CpuState)
+    driver: str = ""
+    """Version of the GPUs' driver that runs; "": the machine's own."""
+    driver_installed: str = ""
+    """Version of its packages; "": the one that runs."""
 
     @classmethod
     def factory(cls, machine: Machine) -> "State":
@@ -151,6 +155,7 @@ class State:
             gpu.unload(mig_is_live)
             gpu.reset()
         self.gpu_loads, self.cpu = 1, CpuState()
+        self.driver = self.driver_installed or self.driver
         self.faults = [fault for fault in self.faults if fault.name not in PROCESSES]
         self.boot_id = str(uuid.uuid4())
         self.boots += 1
@@ -195,6 +200,8 @@ class State:
             gpus=[GpuState.load(gpu) for gpu in raw["gpus"]],
             gpu_loads=raw["gpu_loads"],
             cpu=CpuState(**raw["cpu"]),
+            driver=raw["driver"],
+            driver_installed=raw["driver_installed"],
         )
 
 

@@ -6,8 +6,9 @@ here=$(dirname "$0")
 
 cp -r "$here/rootfs/." "$root/"
 chmod 0440 "$root/etc/sudoers.d/ops"
-chmod 0755 "$root/usr/lib/gpufab-lab/shim" "$root/usr/sbin/update-grub"
+chmod 0755 "$root/usr/lib/gpufab-lab/shim" "$root/usr/lib/gpufab-lab/daemon" "$root/usr/sbin/update-grub"
 chroot "$root" update-grub
+chroot "$root" systemctl --quiet enable nvidia-fabricmanager.service
 chroot "$root" useradd --create-home --shell /bin/bash ops
 rm -f "$root"/etc/ssh/ssh_host_* "$root/etc/machine-id"
 : > "$root/etc/machine-id"
@@ -28,6 +29,8 @@ divert /usr/bin/mlxconfig
 divert /usr/bin/mlxfwreset
 divert /usr/bin/mstconfig
 divert /usr/bin/mstfwreset
+divert /usr/bin/nv-fabricmanager
+divert /usr/sbin/modinfo
 ln -s /usr/lib/gpufab-lab/shim "$root/sbin/gpufab-boot"
 
 # No login on consoles, no timers; no udev (a container gets no uevents, and /sys is writable here); and no units that

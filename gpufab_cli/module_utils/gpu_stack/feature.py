@@ -97,7 +97,7 @@ def _fabric_manager(seen: GpuStackSeen, due: Optional[Pending]) -> Iterator[Find
     elif seen.nvswitches:
         yield from _state(seen)
         yield from _version(seen, due)
-        yield from _registrations(seen)
+        yield from _registrations(seen, due)
 
 
 def _state(seen: GpuStackSeen) -> Iterator[Finding]:
@@ -120,8 +120,9 @@ def _version(seen: GpuStackSeen, due: Optional[Pending]) -> Iterator[Finding]:
         yield Finding("gpu.fabric-manager-version", path, f"version {version}, the driver is {driver}")
 
 
-def _registrations(seen: GpuStackSeen) -> Iterator[Finding]:
-    if isinstance(seen.fabric, Unknown):
+def _registrations(seen: GpuStackSeen, due: Optional[Pending]) -> Iterator[Finding]:
+    """Until a reboot that is due nvidia-smi cannot tell."""
+    if isinstance(seen.fabric, Unknown) and due is None:
         yield Finding("gpu.fabric-state", ("NVLink fabric",), seen.fabric.reason, unknown=True)
     for pci, state in seen.fabric.items() if isinstance(seen.fabric, dict) else ():
         if state != REGISTERED and state.partition(",")[0] not in NO_FABRIC:

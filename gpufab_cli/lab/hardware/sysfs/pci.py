@@ -9,13 +9,14 @@ from gpufab_cli.lab.parts import Gpu
 _ROOT_PORT = ("0x8086", "0x352a", "0x060400")  # Intel Sapphire Rapids root port
 _SWITCH = ("0x1000", "0xc030", "0x060400")  # Broadcom PEX890xx
 _MANAGES = "NVIDIA ConnectX-7 SW_MNG"  # what Fabric Manager looks for in the vital product data
+_NVSWITCH = ("0x10de", "0x22a3", "0x068000")  # of the third generation
 _ETHERNET, _INFINIBAND, _DISPLAY = "0x020000", "0x020700", "0x030200"
 
 
 def add(tree: Tree, hw: Hardware) -> None:
     """Adds all PCI functions of the machine."""
     machine = hw.machine
-    for place in (*machine.ports, *machine.gpus, *machine.managers):
+    for place in (*machine.ports, *machine.gpus, *machine.managers, *machine.nvswitches):
         _bridges(tree, hw, place)
     for port in machine.ports:
         _function(tree, hw, port, machine.nic, _ETHERNET if machine.is_ethernet(port) else _INFINIBAND)
@@ -24,6 +25,13 @@ def add(tree: Tree, hw: Hardware) -> None:
         tree.text(f"/devices/{manager.sysfs}/vpd", _MANAGES, mode=0o600)
     for gpu in machine.gpus:
         _function(tree, hw, gpu, machine.gpu, _DISPLAY)
+    for place in machine.nvswitches:
+        path = f"/devices/{place.sysfs}"
+        _common(tree, hw, path, place.numa, _NVSWITCH)
+        _driver(tree, path, place.pci, "nvidia-nvswitch")
+        tree.text(
+            f"{path}/uevent", f"DRIVER=nvidia-nvswitch\nPCI_CLASS=68000\nPCI_ID=10DE:22A3\nPCI_SLOT_NAME={place.pci}"
+        )
 
 
 def _common(tree: Tree, hw: Hardware, path: str, numa: int, ids: tuple[str, str, str]) -> None:

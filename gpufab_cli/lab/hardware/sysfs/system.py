@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from gpufab_cli.lab.hardware import gpu_software
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.sysfs.tree import Tree
 
@@ -66,7 +67,12 @@ def add(tree: Tree, hw: Hardware) -> None:
         tree.directory(path)
     for module in _MODULES:
         tree.text(f"/module/{module}/initstate", "live")
-    tree.text("/module/nvidia/version", hw.machine.gpu.driver_version)
+    tree.text("/module/nvidia/version", gpu_software.running(hw))
+    if gpu_software.peermem(hw):
+        tree.text("/module/nvidia_peermem/initstate", "live")
+        tree.text("/module/nvidia_peermem/version", gpu_software.running(hw))
+        for module in ("ib_core", "nvidia"):
+            tree.link(f"/module/{module}/holders/nvidia_peermem", "/module/nvidia_peermem")
     if not hw.state.fault("no-rdma-cm"):
         tree.text("/module/rdma_cm/initstate", "live")
     locked = hw.state.held("nic-locked-down")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from gpufab_cli.lab.hardware import gpus
+from gpufab_cli.lab.hardware import gpu_software, gpus
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.tools import nvidia_smi_set, nvidia_smi_topo, nvidia_smi_xml
 from gpufab_cli.lab.hardware.tools.answer import Answer, Request
@@ -10,6 +10,7 @@ from gpufab_cli.lab.hardware.tools.nvidia_smi_words import NA, bus_id, flag
 
 _INVALID_RC = 2
 _LOST_RC = 15
+_MISMATCH_RC = 18
 # What a compute process looks like while the fault gpu-busy is in force.
 _BUSY_PID, _BUSY_NAME, _BUSY_MIB = 4242, "python3", 61440
 _LONG = {"--id": "-i", "--query": "-q", "--xml-format": "-x", "--list-gpus": "-L"}
@@ -24,7 +25,9 @@ _GPU: dict[str, _Field] = {
     "serial": ("", lambda hw, index: hw.identity.serial("165", index)),
     "pci.bus_id": ("", bus_id),
     "count": ("", lambda hw, _: len(hw.machine.gpus)),
-    "driver_version": ("", lambda hw, _: hw.machine.gpu.driver_version),
+    "driver_version": ("", lambda hw, _: gpu_software.running(hw)),
+    "fabric.state": ("", lambda hw, _: gpu_software.fabric(hw)[0]),
+    "fabric.status": ("", lambda hw, _: gpu_software.fabric(hw)[1]),
     "memory.total": ("MiB", lambda hw, _: hw.machine.gpu.memory_mib),
     "memory.used": ("MiB", lambda hw, index: _BUSY_MIB if gpus.busy(hw, index) else 0),
     "power.limit": ("W", lambda hw, index: f"{gpus.limit(hw, index):.2f}"),
@@ -62,6 +65,8 @@ def answer(hw: Hardware, request: Request) -> Answer:
     """Answers one call. A GPU that is lost makes every call fail that is not about others only."""
     if request.argv == ("topo", "-m"):
         return Answer(nvidia_smi_topo.text(hw))
+    if gpu_software.installed(hw) != gpu_software.running(hw):
+        return _mismatch(gpu_software.installed(hw))
     options = dict(_option(word) for word in _joined(request.argv))
     selector = options.pop("-i", "")
     chosen = [index for index in range(len(hw.machine.gpus)) if _is_chosen(hw, index, selector)]
@@ -73,6 +78,11 @@ def answer(hw: Hardware, request: Request) -> Answer:
         said = "GPU is lost.  Reboot the system to recover this GPU"
         return Answer(f"Unable to determine the device handle for GPU {where}: {said}\n\n", rc=_LOST_RC)
     return _read(hw, options, chosen) or nvidia_smi_set.answer(hw, request, options, chosen) or _usage()
+
+
+def _mismatch(installed: str) -> Answer:
+    said = "Failed to initialize NVML: Driver/library version mismatch"
+    return Answer(f"{said}\nNVML library version: {installed.rpartition('.')[0]}\n", rc=_MISMATCH_RC)
 
 
 def _usage() -> Answer:

@@ -1,6 +1,6 @@
 """`nvidia-smi -q -x`: the part of the XML log (nvsmi_device_v12.dtd) that is about clocks, power and modes."""
 
-from gpufab_cli.lab.hardware import gpus
+from gpufab_cli.lab.hardware import gpu_software, gpus
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.tools.nvidia_smi_words import bus_id, flag
 
@@ -20,6 +20,10 @@ _GPU = """\
 \t\t\t<pending_mig>{mig_pending}</pending_mig>
 \t\t</mig_mode>
 \t\t<uuid>{uuid}</uuid>
+\t\t<fabric>
+\t\t\t<state>{fabric[0]}</state>
+\t\t\t<status>{fabric[1]}</status>
+\t\t</fabric>
 \t\t<clocks_event_reasons>
 \t\t\t<clocks_event_reason_gpu_idle>{idle}</clocks_event_reason_gpu_idle>
 \t\t\t<clocks_event_reason_sw_power_cap>{capped}</clocks_event_reason_sw_power_cap>
@@ -48,7 +52,7 @@ _GPU = """\
 
 def log(hw: Hardware, chosen: list[int]) -> str:
     """The whole log."""
-    head = _HEAD.format(driver=hw.machine.gpu.driver_version, count=len(hw.machine.gpus))
+    head = _HEAD.format(driver=gpu_software.running(hw), count=len(hw.machine.gpus))
     return head + "".join(_gpu(hw, index) for index in chosen) + "</nvidia_smi_log>\n"
 
 
@@ -58,6 +62,7 @@ def _gpu(hw: Hardware, index: int) -> str:
         where=bus_id(hw, index),
         name=model.name,
         uuid=hw.identity.gpu_uuid(index),
+        fabric=gpu_software.fabric(hw),
         persistence=flag(gpu.persistence),
         mig=flag(gpu.mig) if model.mig else "N/A",
         mig_pending=flag(gpu.mig_pending) if model.mig else "N/A",
