@@ -55,6 +55,11 @@ def numbers(text: str, key: str) -> tuple[int, ...]:
     return tuple(_number(value, f"dcb, {key}") for value in full_row(text, key))
 
 
+def ets(text: str) -> tuple[tuple[int, ...], tuple[str, ...], tuple[int, ...]]:
+    """Traffic class of each priority, algorithm and share of each class, of ``dcb ets show``."""
+    return numbers(text, "prio-tc"), full_row(text, "tc-tsa"), numbers(text, "tc-bw")
+
+
 def _number(text: str, what: str) -> int:
     if not re.fullmatch("[0-9]{1,19}", text):
         raise _odd(what)

@@ -62,13 +62,35 @@ rdma_cm() {
     fi
 }
 
-# Every parameter of both sides: name, value.
-dcqcn() {
-    [ -d "$2" ] || return
-    section "$1/dcqcn" 0
-    for path in "$2/roce_rp/"* "$2/roce_np/"*; do
+# Each file that there is: name, value.
+named() {
+    for path in "$@"; do
         [ -f "$path" ] && read -r value <"$path" && printf '%s %s\n' "${path##*/}" "$value"
     done 2>/dev/null
+}
+
+# Congestion control below the vendor's ecn/, or by the kernel's own driver, where the firmware has the mask of ECN.
+dcqcn() {
+    params=/sys/kernel/debug/mlx5/$1/cc_params
+    if [ -d "$2" ]; then
+        section "$1/dcqcn" 0
+        named "$2/roce_rp/"* "$2/roce_np/"*
+    elif [ -d "$params" ]; then
+        section "$1/cc-params" 0
+        named "$params/"*
+        firmware "$1" "ROCE_CC_PRIO_MASK_P$((${1##*.} + 1))" "$1/cc-mask"
+    fi
+}
+
+# Broadcom's bnxt_re shows it only once somebody has made the device's directory.
+bnxt() {
+    base=/sys/kernel/config/bnxt_re
+    if [ -d "$base/$2" ]; then
+        section "$1/bnxt" 0
+        named "$base/$2/ports/1/cc/"*
+    elif [ -d "$base" ]; then
+        section "$1/bnxt" unmade
+    fi
 }
 
 netdev() {
@@ -79,6 +101,7 @@ netdev() {
     probe "$1/dscp" dcb -N app show dev "$2" dscp-prio
     probe "$1/ets" dcb ets show dev "$2"
     probe "$1/buffers" dcb -j buffer show dev "$2" # the text rounds sizes
+    command -v dcb >/dev/null || probe "$1/mlnx-qos" mlnx_qos -a -i "$2"
     for point in np rp; do
         enable=$ecn/roce_$point/enable
         files "$1/$point" "$enable/0" "$enable/1" "$enable/2" "$enable/3" "$enable/4" "$enable/5" "$enable/6" "$enable/7"
@@ -90,6 +113,7 @@ netdev() {
 rdma_device() {
     files "$1/traffic-class" "/sys/class/infiniband/$2/tc/1/traffic_class"
     rdma_cm "$1" "$2"
+    bnxt "$1" "$2"
     section "$1/gids" 0
     gids "$2"
 }
@@ -267,14 +291,14 @@ packages() {
     [ -n "$library" ] && readlink -f "$library"
 }
 
-# The firmware parameters of the card at a PCI address, by whichever of the two programs there is.
+# firmware PCI PARAMETER,... [SECTION]: parameters of the card, by whichever of the two programs there is.
 firmware() {
     tool=mstconfig
     command -v mlxconfig >/dev/null && tool=mlxconfig
     set -f # names of elements of arrays have brackets
     IFS=,
     # shellcheck disable=SC2086
-    set -- "firmware/$1" "$tool" -d "$1" -e q $2
+    set -- "${3:-firmware/$1}" "$tool" -d "$1" -e q $2
     unset IFS
     set +f
     probe "$@"

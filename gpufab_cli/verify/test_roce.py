@@ -62,7 +62,7 @@ def test_pause(port: Port, seen: PortReading) -> None:
 
 def test_dscp_map(port: Port, seen: PortReading) -> None:
     """The port trusts DSCP (it has DSCP entries), and each of the 64 has its priority and no other."""
-    found = parsers.dscp(seen.text("dscp", "dcb app"))
+    found = seen.dscp()
     assert found, "no DSCP is mapped: the port trusts 802.1p"
     wanted = {dscp: (priority,) for dscp, priority in enumerate(port.wanted("dscp_priority"))}
     assert len(wanted) == DSCPS
@@ -74,31 +74,28 @@ def test_dscp_map(port: Port, seen: PortReading) -> None:
 
 def test_pfc(port: Port, seen: PortReading) -> None:
     """PFC is on for the lossless priorities and for no other."""
-    found, wanted = parsers.pfc(seen.text("pfc", "dcb pfc")), tuple(port.wanted("pfc"))
+    found, wanted = seen.pfc(), tuple(port.wanted("pfc"))
     assert found == wanted, f"PFC on for priority {listed(found)}, wanted {listed(wanted)}"
 
 
 @pytest.mark.manages("tc_bw")
 def test_ets(port: Port, seen: PortReading) -> None:
     """Traffic classes, their algorithms and their shares."""
-    text = seen.text("ets", "dcb ets")
-    found = parsers.numbers(text, "prio-tc"), parsers.full_row(text, "tc-tsa"), parsers.numbers(text, "tc-bw")
-    for name, have, want in zip(ETS, found, map(port.wanted, ETS), strict=True):
+    for name, have, want in zip(ETS, seen.ets(), map(port.wanted, ETS), strict=True):
         assert have == tuple(want), f"{name} is {' '.join(map(str, have))}, wanted {' '.join(map(str, want))}"
 
 
 @pytest.mark.manages("cable_m")
 def test_cable(port: Port, seen: PortReading) -> None:
     """The cable length, from which the driver derives the headroom of lossless buffers."""
-    found = parsers.cable_m(seen.text("pfc", "dcb pfc"))
+    found = seen.cable_m()
     assert found == port.wanted("cable_m"), f"{found} m of cable, wanted {port.wanted('cable_m')}"
 
 
 @pytest.mark.manages("prio_buffer")
 def test_buffers(port: Port, seen: PortReading) -> None:
     """Which receive buffer each priority has, and the size of each."""
-    found = parsers.buffers(seen.text("buffers", "dcb buffer"))
-    for name, have in zip(("prio_buffer", "buffer_bytes"), found, strict=True):
+    for name, have in zip(("prio_buffer", "buffer_bytes"), seen.buffers(), strict=True):
         want = port.wanted(name)
         assert have == tuple(want), f"{name} is {' '.join(map(str, have))}, wanted {' '.join(map(str, want))}"
 
@@ -106,11 +103,8 @@ def test_buffers(port: Port, seen: PortReading) -> None:
 @pytest.mark.manages("dcqcn")
 def test_dcqcn(port: Port, seen: PortReading) -> None:
     """The DCQCN parameters that are managed."""
-    found = parsers.named_numbers(seen.text("dcqcn", "ecn/"))
     wanted = {name: value for name, value in port.wanted("dcqcn").items() if value is not None}
-    missing = sorted(wanted.keys() - found.keys())
-    if missing:
-        raise UnreadableError(f"ecn/ has no {missing[0]}")
+    found = seen.dcqcn(sorted(wanted))
     wrong = [f"{name} {found[name]}, wanted {value}" for name, value in wanted.items() if found[name] != value]
     assert not wrong, "; ".join(wrong)
 
@@ -119,7 +113,7 @@ def test_dcqcn(port: Port, seen: PortReading) -> None:
 def test_ecn(port: Port, seen: PortReading) -> None:
     """The port answers marked packets with CNPs, and its lossless priorities slow down on them; or neither."""
     wanted = set(port.wanted("ecn"))
-    senders, reacting = (parsers.flags(seen.text(point, f"ecn/roce_{point}")) for point in ("np", "rp"))
+    senders, reacting = seen.ecn()
     assert bool(senders) == bool(wanted), f"CNPs are {'sent' if senders else 'not sent'}"
     wrong = wanted - set(reacting) if wanted else set(reacting)
     assert not wrong, f"priority {listed(tuple(sorted(wrong)))} {'does not react' if wanted else 'reacts'} to CNPs"
@@ -128,7 +122,7 @@ def test_ecn(port: Port, seen: PortReading) -> None:
 @pytest.mark.manages("cnp_dscp")
 def test_cnp(port: Port, seen: PortReading) -> None:
     """CNPs carry their own DSCP and priority."""
-    found = parsers.two_numbers(seen.text("cnp", "ecn/roce_np"))
+    found = seen.cnp()
     wanted = port.wanted("cnp_dscp"), port.wanted("cnp_priority")
     assert found == wanted, f"CNPs have DSCP {found[0]} and priority {found[1]}, wanted {wanted[0]} and {wanted[1]}"
 
@@ -136,7 +130,7 @@ def test_cnp(port: Port, seen: PortReading) -> None:
 @pytest.mark.manages("traffic_class")
 def test_traffic_class(port: Port, seen: PortReading) -> None:
     """Every queue pair is forced into the lossless class; the two ECN bits do not select it."""
-    found = parsers.traffic_class(seen.rdma_section("traffic-class").require("tc/1/traffic_class"))
+    found = seen.traffic_class()
     wanted = port.wanted("traffic_class")
     assert found is not None, f"no traffic class is forced, wanted {wanted}"
     assert found >> 2 == wanted >> 2, f"traffic class {found} (DSCP {found >> 2}), wanted {wanted} (DSCP {wanted >> 2})"
