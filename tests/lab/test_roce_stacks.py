@@ -155,6 +155,14 @@ def test_a_second_run_changes_nothing(sound):
     assert hardware(sound) == set()
 
 
+def test_verify_reads_every_stack_by_means_of_its_own(sound):
+    results = sound.json("verify", rc=0)["results"]
+    assert {result["status"] for result in results} == {"pass"}, results
+    for host in ("n1", "n2", "n3", "n4"):
+        proven = {result["check"] for result in results if result["host"] == host}
+        assert {"dscp-map", "pfc", "ets", "cable", "dcqcn", "ecn", "cnp", "rdma-cm"} <= proven
+
+
 def test_a_reboot_and_a_reload_of_the_driver_bring_it_back_by_themselves_or_by_an_apply(sound):
     sound.lab.reboot(list(MACHINES))
     assert sound.rows() == set()
