@@ -82,6 +82,7 @@ _CONSTRAINTS = (Range, Pattern, Length)
 PciAddress = Annotated[
     str, Pattern(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", "a PCI address such as 0000:18:00.0")
 ]
+NetdevName = Annotated[str, Pattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}", "an interface name, 15 characters at most")]
 MacAddress = Annotated[str, Pattern(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}", "a MAC address in lower case")]
 Guid = Annotated[
     str, Pattern(r"[0-9a-f]{2}(?::[0-9a-f]{2}){7}", "a GUID of eight bytes, colons between, in lower case")

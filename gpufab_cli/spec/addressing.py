@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from gpufab_cli.spec.bond import lead
 from gpufab_cli.spec.faults import Fault
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def host_numbers(name: str) -> dict[str, int]:
 
 
 def port_address(spec: "FabricSpec", host: "Host", rail: "Rail") -> ipaddress.IPv4Interface | None:
-    """The address of a host's port; None where the network has no addressing.
+    """The address of a host's port, or of the bond it is in; None where the network has no addressing.
 
     Raises:
         ValueError: the pattern gives this host no legal address.
@@ -55,7 +56,7 @@ def port_address(spec: "FabricSpec", host: "Host", rail: "Rail") -> ipaddress.IP
     missing = [name for name in _NUMBERS if name not in numbers and f"{{{name}}}" in addressing.ipv4]
     if missing:
         raise ValueError(f"the name of {host.name} holds no number for {{{missing[0]}}}")
-    found = _fill(addressing.ipv4, rail.number, numbers)
+    found = _fill(addressing.ipv4, lead(spec.profile_of(host), rail).number, numbers)
     inner = found.network.num_addresses > 2  # noqa: PLR2004 (a /31 and a /32 have no broadcast address)
     if inner and found.ip in (found.network.network_address, found.network.broadcast_address):
         raise ValueError(f"{found} of {host.name} is not the address of a port")
@@ -72,7 +73,7 @@ def address_faults(spec: "FabricSpec") -> Iterator[Fault]:
     for host in spec.in_state("active", "maintenance"):
         subnets: dict[Any, Rail] = {}
         for rail in spec.rails(host):
-            if rail.network in told:
+            if rail.network in told or lead(spec.profile_of(host), rail) != rail:
                 continue
             message, hint = _clash(spec, host, rail, owners, subnets)
             if message:

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from gpufab_cli.errors import did_you_mean
 from gpufab_cli.spec import ranges
+from gpufab_cli.spec.bond import bond_faults
 from gpufab_cli.spec.dvfs import job_faults
 from gpufab_cli.spec.faults import Fault, Nested
 from gpufab_cli.spec.override import overridden
@@ -143,6 +144,7 @@ def profile_faults(spec: "FabricSpec", profile: "Profile") -> Iterator[Fault]:
     """Where a profile does not fit the fabric; paths are relative to the profile."""
     yield from job_faults(profile.gpus, profile.jobs)
     yield from sriov_faults(spec, profile)
+    yield from bond_faults(spec, profile)
     seen: set[tuple[str, int]] = set()
     for index, ports in enumerate(profile.ports):
         loc: Loc = ("ports", index)

@@ -15,6 +15,7 @@ from gpufab_cli.module_utils.schema import Dscp, Priority, Range
 from gpufab_cli.spec import addressing, checks, ranges
 from gpufab_cli.spec.accept import Waiver, waiver_faults
 from gpufab_cli.spec.base import Model, NotEmpty, Rails
+from gpufab_cli.spec.bond import Bond
 from gpufab_cli.spec.dvfs import Cpu, Gpus, Jobs
 from gpufab_cli.spec.faults import raise_any
 from gpufab_cli.spec.gpu_stack import GpuStackEntry
@@ -139,6 +140,8 @@ class Ports(Model):
     """The rails of it: 0, 0-7, "0-3,6" or [0, 1]."""
     pci: PciPattern = "*"
     """Which PCI addresses may be these ports, with wildcards, such as *.1: read only when the lock is drafted."""
+    bond: Bond | None = None
+    """The bond that the site makes of two rails, as one RoCE LAG; not looked at if left out."""
 
     @property
     def rails(self) -> "tuple[Rail, ...]":

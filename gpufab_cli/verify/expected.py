@@ -20,6 +20,7 @@ class Port:
     Attributes:
         address: the IP address as its GID is, IPv4 mapped into IPv6.
         settings: those of its QoS profile; one that is not managed is None.
+        bond: name and mode of the bond that the site has put the port into, if it has.
     """
 
     host: str
@@ -29,6 +30,7 @@ class Port:
     mtu: int | None
     address: ipaddress.IPv6Address | None
     settings: Mapping[str, Any]
+    bond: tuple[str, str | None] | None = None
 
     def __str__(self) -> str:
         return f"{self.host}-{self.rail}"
@@ -144,9 +146,13 @@ def _cards(host: str, want: Any) -> tuple[Card, ...]:
 def _ports(host: str, want: Any) -> tuple[Port, ...]:
     settings = {name: dataclasses.asdict(qos) for name, qos in want.qos.items()}
     return tuple(
-        Port(host, port.rail, port.pci, port.mac, port.mtu, _gid(port.address), settings[port.qos])
+        Port(host, port.rail, port.pci, port.mac, port.mtu, _gid(port.address), settings[port.qos], _bond(port.bond))
         for port in want.ports
     )
+
+
+def _bond(want: Any) -> tuple[str, str | None] | None:
+    return (want.name, want.mode) if want is not None else None
 
 
 def _gid(address: str | None) -> ipaddress.IPv6Address | None:

@@ -145,6 +145,14 @@ def _two_lines(text: str) -> tuple[str, str]:
     return lines[0].strip(), lines[1].strip()
 
 
+def bond(text: str) -> tuple[str, str, str]:
+    """Name and mode of a port's bond, and what the bond takes the port's link for."""
+    lines = text.splitlines()
+    if len(lines) != 3:  # noqa: PLR2004 (as read.sh prints them)
+        raise _odd("bonding")
+    return lines[0], lines[1].partition(" ")[0], lines[2]
+
+
 def traffic_class(text: str) -> int | None:
     """The traffic class forced on every queue pair; None: none is. Rules for single addresses are not looked at."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("src_ip=", "dst_ip="))]

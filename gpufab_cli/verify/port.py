@@ -38,8 +38,12 @@ class PortReading:
 
     def text(self, name: str, tool: str) -> str:
         """The text of a section about the netdev, printed by a tool that may be missing."""
+        return self.section(name).require(tool)
+
+    def section(self, name: str) -> Section:
+        """A section about the netdev."""
         _ = self.netdev
-        return self._section(name).require(tool)
+        return self._section(name)
 
     def rdma_links(self) -> list[tuple[str, str, str]]:
         """(name, state, physical state) of the RDMA devices on the netdev, or on its bond: a RoCE LAG has one."""

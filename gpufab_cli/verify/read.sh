@@ -129,6 +129,15 @@ bonded() {
     done
 }
 
+# A port's bond: its name, its mode, and what it takes the port's link for.
+bond() {
+    [ -d "/sys/class/net/$2/master/bonding" ] || return
+    master=$(readlink -f "/sys/class/net/$2/master")
+    section "$1/bond" 0
+    printf '%s\n' "${master##*/}"
+    cat "$master/bonding/mode" "/sys/class/net/$2/bonding_slave/mii_status" 2>/dev/null
+}
+
 # What has a netdev is found from the netdevs, and what has an RDMA device from the tool that lists them.
 port() {
     netdevs=$(for path in /sys/class/net/*; do
@@ -141,6 +150,7 @@ port() {
     netdev "$1" "$netdevs"
     section "$1/bonded" 0
     bonded "$netdevs"
+    bond "$1" "$netdevs"
     devices=$(rdma_of "$netdevs")
     [ -n "$devices" ] || devices=$(for name in $(bonded "$netdevs"); do rdma_of "$name"; done)
     [ "$(printf '%s\n' "$devices" | wc -w)" -eq 1 ] || return

@@ -46,6 +46,17 @@ def test_rdma(seen: PortReading) -> None:
     assert (state, physical) == ("ACTIVE", "LINK_UP"), f"{name} is {state}, {physical}"
 
 
+@pytest.mark.manages("bond")
+def test_bond(port: Port, seen: PortReading) -> None:
+    """The port is in its bond, which is of the declared mode and takes the port's link for up."""
+    section, (name, mode) = seen.section("bond"), port.wanted("bond")
+    assert section.code != "absent", f"{seen.netdev} is in no bond, wanted in {name}"
+    found, found_mode, link = parsers.bond(section.require("bonding"))
+    assert found == name, f"{seen.netdev} is in {found}, wanted in {name}"
+    assert mode in (None, found_mode), f"{name} is {found_mode}, wanted {mode}"
+    assert link == "up", f"{name} takes the link of {seen.netdev} for {link}"
+
+
 @pytest.mark.manages("address")
 def test_gid(port: Port, seen: PortReading) -> None:
     """The port's address is there as a RoCE v2 GID, which is what queue pairs are made with."""

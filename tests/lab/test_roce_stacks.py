@@ -33,7 +33,7 @@ qos:
 profiles:
   plain: {ports: [{network: compute, rail: 0-1}]}
   taken: {ports: [{network: compute, rail: 0-1}], takeover: [dcbx]}
-  bond: {ports: [{network: bonded, rail: 0-1}]}
+  bond: {ports: [{network: bonded, rail: 0-1, bond: {name: bond0, mode: 802.3ad}}]}
   mixed: {ports: [{network: infiniband, rail: 0-7}, {network: compute, rail: 8-9}]}
 hosts:
   - {name: n1, profile: plain}
@@ -206,6 +206,7 @@ def test_dcbx_in_the_firmware_is_named_blocks_and_is_taken_over_only_if_the_fabr
         ("n2", "firmware-mask-off", "1", {"roce.cc-mask"}),
         ("n2", "mtu-mismatch", "0", {"roce.mtu"}),
         ("n4", "mtu-mismatch", "1", {"roce.mtu", "roce.bond-mtu"}),
+        ("n4", "link-down", "1", {"roce.link", "roce.bond"}),
         ("n5", "nic-dead", "8", {"device.missing"}),
         ("n5", "nic-swapped", "9", {"device.replaced"}),
     ],

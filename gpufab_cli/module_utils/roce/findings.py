@@ -6,7 +6,7 @@ from typing import Iterator, List, Optional, Tuple, Union
 from .. import identity
 from ..change import Finding, Path, Unknown
 from ..devices import Devices, Netdev, Nic, Upper
-from . import cc_params, gids, headroom, settings
+from . import bonds, cc_params, gids, headroom, settings
 from .gather import lag_owner
 from .seen import PortSeen
 from .want import PortWant, QosWant, RoceWant
@@ -39,6 +39,8 @@ def findings(devices: Devices, want: RoceWant, port: PortWant, seen: PortSeen) -
     path = (port.pci, port.rail)
     yield from _frame_size(path, port, netdev)
     yield from _addresses(path, port, netdev, seen)
+    if port.bond is not None:
+        yield from bonds.findings(path, devices, nic, port.bond, seen.bond)
     if netdev.operstate != "up":
         yield Finding("roce.link", path, f"{netdev.name} is {netdev.operstate or 'in no known state'}")
     yield from _rdma(path, devices, want, nic)

@@ -1,13 +1,14 @@
 """Look at the wanted RoCE ports of a node."""
 
 import re
+from dataclasses import replace
 from typing import Any, Dict, Optional, Tuple, Union
 
 from ..change import Unknown
 from ..devices import Devices, Nic
 from ..host import Reader
 from ..processes import processes
-from . import bnxt, gids, probe, sysfs
+from . import bnxt, bonds, gids, probe, sysfs
 from .backend import Port
 from .seen import PortSeen, RoceSeen
 from .want import QosWant, RoceWant
@@ -19,7 +20,10 @@ def gather(host: Reader, devices: Devices, want: RoceWant) -> RoceSeen:
     for port in want.ports:
         nic = devices.nic(port.pci)
         if nic is not None and is_candidate(nic):
-            ports[port.pci] = _port(host, devices, nic, want.qos[port.qos])
+            found = _port(host, devices, nic, want.qos[port.qos])
+            if port.bond is not None and nic.netdev is not None:
+                found = replace(found, bond=bonds.read(host, nic.netdev))
+            ports[port.pci] = found
     return RoceSeen(ports, _lldpad(host))
 
 

@@ -22,6 +22,19 @@ class Gid:
 
 
 @dataclass(frozen=True)
+class BondSeen:
+    """What a port's bond is, and what the bond thinks of the port."""
+
+    name: str
+    mode: Union[str, Unknown]
+    """As the kernel names it, such as 802.3ad."""
+    link: Union[str, Unknown]
+    """The port's link by the bond's own watch: up, going down, down or going back."""
+    joined: Union[bool, Absent, Unknown]
+    """Whether the port is in the aggregator that carries the bond's traffic; ABSENT in modes without LACP."""
+
+
+@dataclass(frozen=True)
 class PortSeen:
     """The QoS state of one port. Each field is one value, or Unknown with the reason; None: nobody asked.
 
@@ -59,6 +72,7 @@ class PortSeen:
     lag_owner: str = ""
     """PCI address of the bonded port whose function holds the RDMA device of both; "" for a port of its own."""
     gids: Union[Tuple[Gid, ...], Unknown, None] = None
+    bond: Union[BondSeen, Absent, None] = None
 
 
 @dataclass(frozen=True)

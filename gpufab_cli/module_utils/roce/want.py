@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import Annotated, Dict, Literal, Optional, Tuple
 
-from ..schema import Doc, Dscp, Length, MacAddress, Pattern, PciAddress, Priority, Range, TrafficClass
+from ..schema import Doc, Dscp, Length, MacAddress, NetdevName, Pattern, PciAddress, Priority, Range, TrafficClass
 from .knobs import DcqcnWant
 
 TSA = Literal["strict", "ets", "vendor"]
 Takeover = Literal["dcbx"]
+BondMode = Literal["802.3ad", "active-backup", "balance-xor"]
+"""What mlx5 makes a LAG of (drivers/net/ethernet/mellanox/mlx5/core/lag/lag.c), by the kernel's names."""
 PRIORITIES = 8
 DSCPS = 64
 
@@ -62,6 +64,14 @@ class QosWant:
 
 
 @dataclass(frozen=True)
+class BondWant:
+    """The bond that the site has made of two ports, so that they are one RoCE LAG. gpufab only checks it."""
+
+    name: Annotated[NetdevName, Doc("Name of the bond's interface.")]
+    mode: Annotated[Optional[BondMode], Doc("Bonding mode, one of those that mlx5 offloads to a LAG.")] = None
+
+
+@dataclass(frozen=True)
 class PortWant:
     """One port, pinned by the lock: what must be found at a PCI address, and which QoS profile it follows."""
 
@@ -77,6 +87,9 @@ class PortWant:
     ] = None
     mtu: Annotated[
         Optional[Annotated[int, Range(576, 9978)]], Doc("MTU in bytes that the site sets; gpufab only checks it.")
+    ] = None
+    bond: Annotated[
+        Optional[BondWant], Doc("The bond that the site has put the port into; it holds the address then.")
     ] = None
 
 

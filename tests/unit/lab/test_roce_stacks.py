@@ -222,6 +222,8 @@ def test_a_bond_shows_both_ports_below_it_and_one_rdma_device(tmp_path):
     }
     bond = "/devices/virtual/net/bond0"
     assert {f"{bond}/lower_ens1f0np0", f"{bond}/lower_ens1f1np1", f"{bond}/bonding/mode"} <= set(entries)
+    port = next(path for path in entries if path.endswith("net/ens1f1np1/bonding_slave"))
+    assert {entries[f"{port}/mii_status"].read(), entries[f"{port}/ad_aggregator_id"].read()} == {"up\n", "1\n"}
 
 
 def test_a_dead_card_keeps_its_function_and_loses_its_devices(ofed):

@@ -63,6 +63,9 @@ def _stacked(tree: Tree, hw: Hardware) -> None:
         if place.bond:
             tree.link(f"{below}/master", above)
             tree.live(f"{below}/bonding_slave/perm_hwaddr", partial(hw.live().mac, place.netdev))
+            tree.live(f"{below}/bonding_slave/mii_status", partial(_operstate, hw, place.netdev))
+            tree.text(f"{below}/bonding_slave/ad_aggregator_id", 1)
+            tree.text(f"{above}/bonding/ad_aggregator", 1)
             tree.text(f"{above}/bonding/mode", "802.3ad 4")
             tree.text(f"{above}/bonding/slaves", " ".join(p.netdev for p in hw.machine.ports if p.bond == place.bond))
         else:
