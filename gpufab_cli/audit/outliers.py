@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from gpufab_cli.audit.finding import FabricFinding
 from gpufab_cli.audit.fold import fold
 from gpufab_cli.module_utils.devices import Gpu, Nic
+from gpufab_cli.module_utils.gpu_stack.seen import GpuStackSeen
 from gpufab_cli.module_utils.snapshot import Snapshot
 
 CODE = "fabric.version-outlier"
@@ -14,7 +15,7 @@ Traits = tuple[tuple[str, frozenset[str]], ...]
 
 
 def traits(snapshot: Snapshot) -> Traits | None:
-    """Firmware by board, driver by device, kernel by the GPUs of the host."""
+    """Firmware by board, driver by device, kernel and version of the GPU driver by the GPUs of the host."""
     found: dict[str, set[str]] = {}
     for nic in snapshot.devices.nics:
         if not nic.is_vf and isinstance(nic.psid, str) and isinstance(nic.fw_version, str):
@@ -22,10 +23,17 @@ def traits(snapshot: Snapshot) -> Traits | None:
     devices: list[Nic | Gpu] = [nic for nic in snapshot.devices.nics if not nic.is_vf]
     for device in (*devices, *snapshot.devices.gpus):
         found.setdefault(f"driver of {_id(device.vendor)}:{_id(device.device)}", set()).add(device.driver or "none")
-    if snapshot.kernel:
-        models = sorted({f"{_id(gpu.vendor)}:{_id(gpu.device)}" for gpu in snapshot.devices.gpus})
-        found[f"kernel of hosts with {', '.join(models)}" if models else "kernel"] = {snapshot.kernel}
+    for name, version in (("kernel", snapshot.kernel), ("GPU driver", _gpu_driver(snapshot))):
+        if version:
+            models = sorted({f"{_id(gpu.vendor)}:{_id(gpu.device)}" for gpu in snapshot.devices.gpus})
+            found[f"{name} of hosts with {', '.join(models)}" if models else name] = {version}
     return tuple((name, frozenset(values)) for name, values in sorted(found.items())) or None
+
+
+def _gpu_driver(snapshot: Snapshot) -> str:
+    """Its version, where the fabric has it looked at."""
+    seen = snapshot.seen.get("gpu_stack")
+    return seen.driver.running if isinstance(seen, GpuStackSeen) and isinstance(seen.driver.running, str) else ""
 
 
 def outliers(facts: Mapping[str, Traits]) -> Iterator[FabricFinding]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from gpufab_cli.verify.expected import Node
-from gpufab_cli.verify.reading import Reading
+from gpufab_cli.verify.reading import Reading, UnreadableError
 
 pytestmark = pytest.mark.wishes("limits")
 UNLIMITED = "unlimited"
@@ -35,7 +35,9 @@ def services(node: Node, reading: Reading) -> Iterator[tuple[str, dict[str, str]
     for name in node.wishes["limits"]["services"]:
         text = reading.section(f"memlock/unit/{name}").require("systemctl show")
         shows = dict(line.partition("=")[::2] for line in text.splitlines())
-        if shows.get("LoadState") == "loaded":
+        if not {"LoadState", "MainPID", "LimitMEMLOCK"} <= set(shows):
+            raise UnreadableError(f"systemctl show {name}: printed what no known release prints")
+        if shows["LoadState"] == "loaded":
             yield name, shows
 
 

@@ -37,7 +37,7 @@ class Limits:
         seen: LimitsSeen = snapshot.seen[FEATURE]
         files = Step(FILES, tuple(_files(seen, want)))
         steps = [*([files] if files.changes else []), *_restarts(seen, want)]
-        findings = [*_entries(seen, want), *_logins(seen, want, right=not files.changes)]
+        findings = [*_entries(seen, want), *_logins(seen, want)]
         return Plan(tuple(steps), tuple(_pending(seen, want)), tuple(findings))
 
     def only(self, want: LimitsWant, device: str) -> LimitsWant:  # noqa: ARG002
@@ -109,12 +109,12 @@ def _entries(seen: LimitsSeen, want: LimitsWant) -> Iterator[Finding]:
             yield Finding("limits.other-entry", (path,), f"{whom} may lock {value}")
 
 
-def _logins(seen: LimitsSeen, want: LimitsWant, *, right: bool) -> Iterator[Finding]:
-    """What files cannot mend; the login itself is judged only by files that were right when it began."""
+def _logins(seen: LimitsSeen, want: LimitsWant) -> Iterator[Finding]:
+    """What this login has, which began before anything is written, and what files cannot mend."""
     if seen.pam is not True and seen.pam is not ABSENT:
         words = seen.pam.reason if isinstance(seen.pam, Unknown) else "its session has no pam_limits.so"
         yield Finding("limits.pam", ("/etc/pam.d/sshd",), words, unknown=isinstance(seen.pam, Unknown))
-    if right and not is_(seen.login, limit(want.memlock)):
+    if not is_(seen.login, limit(want.memlock)):
         unknown = isinstance(seen.login, Unknown)
         words = str(seen.login) if unknown else f"it may lock {seen.login}, {limit(want.memlock)} is wanted"
         yield Finding("limits.login", ("this login",), words, unknown=unknown)

@@ -47,7 +47,9 @@ def _services(host: Reader, want: LimitsWant) -> Union[Dict[str, ServiceSeen], U
         if isinstance(output, Unknown) or output.rc != 0:
             return output if isinstance(output, Unknown) else Unknown(f"systemctl show: {output.error}")
         shows = dict(line.partition("=")[::2] for line in output.stdout.splitlines())
-        if shows.get("LoadState") == "loaded":
+        if "LoadState" not in shows:
+            return Unknown("systemctl show: printed what no known release prints")
+        if shows["LoadState"] == "loaded":
             found[shows.get("Id", f"{name}.service")] = _service(host, shows)
     return found
 

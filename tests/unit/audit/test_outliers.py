@@ -5,6 +5,7 @@ from dataclasses import replace
 from gpufab_cli.audit.outliers import outliers, traits
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.devices import Devices, Gpu
+from gpufab_cli.module_utils.gpu_stack.seen import DriverSeen, GpuStackSeen
 from tests.snapshots import in_sync
 
 GPU = Gpu("0000:1b:00.0", "0x10de", "0x2330", "nvidia", 0)
@@ -28,6 +29,15 @@ def test_hosts_that_agree():
 def test_the_few_are_named_with_what_they_have():
     assert found(host(), host(fw_version="28.36.1010"), host()) == [
         (("gpu02",), "firmware of MT_838: gpu[01,03]: 28.39.1002; gpu02: 28.36.1010")
+    ]
+
+
+def test_the_version_of_the_gpu_driver_where_it_is_looked_at():
+    def driver(version):
+        return replace(host(), seen={"gpu_stack": GpuStackSeen(DriverSeen(version, version, version, True))})
+
+    assert found(host(), driver("570.86.15"), driver(Unknown("x")), driver("570.86.15"), driver("535.1.2")) == [
+        (("gpu05",), "GPU driver of hosts with 10de:2330: gpu[02,04]: 570.86.15; gpu05: 535.1.2")
     ]
 
 

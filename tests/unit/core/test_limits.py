@@ -10,6 +10,7 @@ from gpufab_cli.module_utils.limits.files import LOGINS, drop_in
 from gpufab_cli.module_utils.limits.want import LimitsWant
 from gpufab_cli.module_utils.queries import MEMORY_LIMIT
 from gpufab_cli.module_utils.snapshot import dumps, loads
+from tests.fakes import ok
 
 from .limits_node import FILES, PAM, UNITS, WANT, SystemdHost, limits
 
@@ -157,6 +158,12 @@ def test_a_limit_that_cannot_be_read_is_unknown_and_nothing_is_restarted(applied
     assert statuses(run(applied)) == {"restart ssh.service": Status.UNKNOWN}
 
 
+def test_a_systemctl_that_prints_nonsense_is_unknown_and_not_a_service_that_is_missing():
+    host = SystemdHost()
+    host._show = lambda unit: ok("\x7fELF")
+    assert statuses(run(host)) == {"limits files": Status.UNKNOWN}
+
+
 # ---- logins ----------------------------------------------------------------------------------------------------------
 
 
@@ -196,9 +203,8 @@ def test_a_login_that_does_not_go_through_pam_limits_is_told(applied, files, cod
     assert {finding.code for finding in audit(applied).findings} == codes
 
 
-def test_this_very_login_is_judged_once_the_files_are_right():
+def test_this_very_login_is_judged_by_what_it_has_whatever_the_files_say():
     host = SystemdHost(login="65536")
-    assert audit(host).findings == ()
     run(host)
     (finding,) = audit(host).findings
     assert (finding.code, finding.evidence) == ("limits.login", "it may lock 65536, unlimited is wanted")

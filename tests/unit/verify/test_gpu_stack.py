@@ -100,6 +100,7 @@ MISMATCH = ("18", "Failed to initialize NVML: Driver/library version mismatch")
         ({"memlock/now/ssh": ("absent", "")}, "services_now", "unknown: prlimit: not there"),
         ({"memlock/unit/slurmd": LOW}, "services_next", "slurmd would start with 65536, wanted unlimited"),
         ({"memlock/unit/slurmd": ("hung", "")}, "services_next", "unknown: systemctl show"),
+        ({"memlock/unit/slurmd": "\x7fELF"}, "services_now", "unknown: systemctl show slurmd"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_by_its_check(changed, check, words):
