@@ -116,6 +116,8 @@ def _version(seen: GpuStackSeen, due: Optional[Pending]) -> Iterator[Finding]:
     path = (FABRIC_MANAGER,)
     if isinstance(version, Unknown):
         yield Finding("gpu.fabric-manager-version", path, version.reason, unknown=True)
+    elif isinstance(version, Absent) and _service(seen, FABRIC_MANAGER) is not None:
+        yield Finding("gpu.fabric-manager-version", path, "there is no nv-fabricmanager to ask", unknown=True)
     elif isinstance(version, str) and isinstance(driver, str) and version != driver:
         yield Finding("gpu.fabric-manager-version", path, f"version {version}, the driver is {driver}")
 

@@ -46,7 +46,9 @@ def peermem(host: Reader) -> PeermemSeen:
 def _has(symbols: object, name: str) -> Flag:
     if not isinstance(symbols, str):
         return Unknown(f"{KALLSYMS}: {symbols}")
-    return re.search(rf"^[0-9a-f]+ [tT] {name}\b", symbols, re.MULTILINE) is not None
+    # Two hundred thousand lines: a plain search takes a fiftieth of the time of a regular expression.
+    text = symbols + "\n"
+    return any(f" {kind} {name}{end}" in text for kind in "tT" for end in "\t\n")
 
 
 def _refusals(host: Reader) -> Iterator[str]:

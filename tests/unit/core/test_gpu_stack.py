@@ -154,6 +154,12 @@ def test_what_is_wrong_with_driver_and_services_is_one_finding(host, want, code,
     assert codes(host, want) == {(code, unknown)}
 
 
+def test_a_fabric_manager_that_cannot_be_asked_for_its_version_is_not_one_of_the_right_version():
+    host = node()
+    del host.answers[MANAGER]
+    assert codes(host) == {("gpu.fabric-manager-version", True)}
+
+
 def test_an_unloaded_module_is_all_there_is_to_say():
     host = node(without=["/sys/module/nvidia/version", *HOLDERS, f"{PEERMEM}/version"])
     assert plan(host, GpuStackWant()).findings == (
