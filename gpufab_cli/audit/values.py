@@ -45,7 +45,7 @@ def difference(name: str, current: Any, desired: Any) -> str:
         return special(current, desired)
     if name not in LABELS and current is ABSENT:
         return "missing"
-    if is_digest(desired):
+    if is_digest(desired) or is_text(desired):
         return "differs"
     return f"{value(name, current)} → {value(name, desired)}"
 
@@ -57,6 +57,8 @@ def value(name: str, item: Any) -> str:
         return str(item)
     if item is ABSENT:
         return "unset" if name in LABELS else "absent"
+    if is_text(item):
+        return f"{len(item.splitlines())} lines"
     if name in values_dvfs.SHOWN:
         return values_dvfs.SHOWN[name](item)
     if name == "dscp_priority":
@@ -78,6 +80,11 @@ def numbers(items: Iterable[int]) -> str:
 def is_digest(item: Any) -> bool:
     """Whether a value is a file's digest, which tells an operator nothing."""
     return isinstance(item, str) and item.startswith("sha256:")
+
+
+def is_text(item: Any) -> bool:
+    """Whether a value is what a file holds, which has no place in a cell of a table."""
+    return isinstance(item, str) and "\n" in item
 
 
 def _by_index(items: tuple[Any, ...]) -> str:

@@ -30,6 +30,8 @@ class GpuStack(Model):
 
 
 def _mapping(value: Any) -> Any:
+    if isinstance(value, str) and value != EXTERNAL:
+        raise ValueError(f"{value!r} is neither {EXTERNAL} nor a mapping")
     return {} if value == EXTERNAL else value
 
 

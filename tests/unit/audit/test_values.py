@@ -40,6 +40,8 @@ def changed(**priorities):
         ("/etc/x", "sha256:bb", "sha256:aa", "differs"),
         ("/etc/link", ABSENT, "/etc/target", "missing"),
         ("/etc/x", "present", ABSENT, "present → absent"),
+        ("/etc/x", "one\ntwo", "one\n2", "differs"),
+        ("/etc/x", "one\ntwo", ABSENT, "2 lines → absent"),
     ],
 )
 def test_a_difference(name, current, desired, text):

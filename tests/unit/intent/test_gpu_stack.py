@@ -41,6 +41,10 @@ def test_the_module_by_its_own_name_of_old_or_new_is_told_what_to_write(name):
     assert "called peermem here; nvidia_peermem has replaced nv_peer_mem" in told
 
 
+def test_another_owner_than_the_site_is_refused():
+    assert refused("gpu_stack: internal") == ["profiles.box.gpu_stack: 'internal' is neither external nor a mapping"]
+
+
 def test_a_driver_that_is_no_version_is_refused():
     assert refused("gpu_stack: {driver: latest}")
 
