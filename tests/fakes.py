@@ -82,6 +82,9 @@ class FakeHost:
         content = self.read_bytes(path)
         return len(content) if isinstance(content, bytes) else content
 
+    def mode(self, path):
+        return 0o644 if self._resolve(path) in self.files else ABSENT
+
     def installed(self, program):
         return any(argv[0] == program for argv in self.answers)
 

@@ -4,6 +4,7 @@ Files below /sys and the vendor tools are the lab's; everything else is a dictio
 """
 
 import errno
+import json
 import os
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +14,8 @@ from gpufab_cli.lab import machine
 from gpufab_cli.lab.hardware import gpu_software
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.sysfs.mount import build
-from gpufab_cli.lab.hardware.sysfs.tree import Directory, File, Link
+from gpufab_cli.lab.hardware.sysfs.numa import PROC, SETTINGS
+from gpufab_cli.lab.hardware.sysfs.tree import Binary, Directory, File, Link
 from gpufab_cli.lab.hardware.tools import dispatch
 from gpufab_cli.lab.hardware.tools.answer import Request
 from gpufab_cli.lab.hardware.vf_state import vf_name
@@ -25,6 +27,17 @@ from tests.unit.lab.conftest import FakeNode
 
 LOOPBACK = '[{"ifname":"lo","addr_info":[]}]\n'  # the rails have no addresses
 SHOWN = '[{"ifname":"%s","link_type":"ether"}]\n'
+
+
+ARP = ("arp_ignore", "arp_announce", "rp_filter")
+OWN_PROC = tuple(f"/proc/{name}" for name in ("irq", "interrupts", *SETTINGS))
+
+
+def own(path):
+    """The path below /sys of what the machine shows there or in /proc; the others' are a dictionary's."""
+    if path.startswith("/sys/"):
+        return path
+    return f"/sys{PROC}{path.removeprefix('/proc')}" if path.startswith(OWN_PROC) else ""
 
 
 class LiveNode(FakeNode):
@@ -61,6 +74,7 @@ class LabHost(FakeHost):
 
     def __init__(self, folder: Path, kind="hgx-h100", name="gpu01", rails=2, *, gpus=None, cpus=1):
         super().__init__()
+        self.addresses = LOOPBACK
         whole = machine.load(kind)
         found = replace(whole, ports=whole.ports[:rails], gpus=whole.gpus[: rails if gpus is None else gpus])
         if cpus is not None:
@@ -73,6 +87,14 @@ class LabHost(FakeHost):
         self._tree = (-1, None, None)
         self.boot()
 
+    def give(self, **networks):
+        """Interfaces with IPv4 addresses, as NAME=ADDRESS/PREFIX."""
+        told = [
+            {"ifname": name, "addr_info": [{"local": text.split("/")[0], "prefixlen": int(text.split("/")[1])}]}
+            for name, text in networks.items()
+        ]
+        self.addresses = json.dumps(told)
+
     def boot(self):
         self.hardware.reboot()
         self.hardware.node = LiveNode(self.hardware)
@@ -80,6 +102,8 @@ class LabHost(FakeHost):
         self.files["/proc/sys/kernel/random/boot_id"] = self.hardware.state.boot_id
         for name, text in gpu_software.proc_files(self.hardware).items():
             self.files[f"/proc/{name}"] = text
+        for name in ("all", *(port.netdev for port in self.hardware.machine.ports)):
+            self.files.update({f"/proc/sys/net/ipv4/conf/{name}/{setting}": "0" for setting in ARP})
         self.files["/proc/cpuinfo"] = "processor\t: 0\nvendor_id\t: GenuineIntel\n"
 
     def tree(self):
@@ -99,9 +123,11 @@ class LabHost(FakeHost):
         return entries.get(here)
 
     def read_bytes(self, path):
-        if not path.startswith("/sys/"):
+        if not own(path):
             return super().read_bytes(path)
-        entry = self._entry(path)
+        entry = self._entry(own(path))
+        if isinstance(entry, Binary):
+            return entry.read() if self._uid == 0 else entry.read()[: entry.public]
         if not isinstance(entry, File):
             return ABSENT
         try:
@@ -125,6 +151,10 @@ class LabHost(FakeHost):
         entry = self._entry(path)
         return entry.target if isinstance(entry, Link) else ABSENT
 
+    def mode(self, path):
+        entry = self._entry(own(path)) if own(path) else None
+        return entry.mode if isinstance(entry, File | Binary) else super().mode(path)
+
     def inode(self, path):
         entry = self._entry(path)
         return ABSENT if entry is None else 1 + getattr(entry, "generation", 0)
@@ -143,7 +173,7 @@ class LabHost(FakeHost):
             return super()._answer(argv)
         said = dispatch.answer(self.hardware, Request(argv[0], tuple(argv[1:]), 0, 1))
         if said.program:
-            return Output(0, LOOPBACK if "addr" in argv else "[]" if "-j" in argv else "", "")
+            return Output(0, self.addresses if "addr" in argv else "[]" if "-j" in argv else "", "")
         return Output(said.rc, said.stdout, said.stderr)
 
     def query(self, *argv):
@@ -152,10 +182,10 @@ class LabHost(FakeHost):
         return self._answer(argv)
 
     def set(self, path, value):
-        if not path.startswith("/sys/"):
+        if not own(path):
             super().set(path, value)
             return
-        entry = self._entry(path)
+        entry = self._entry(own(path))
         if not isinstance(entry, File) or entry.write is None:
             raise HostError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
         self.writes.append((path, value))
@@ -164,6 +194,11 @@ class LabHost(FakeHost):
                 entry.write(value + "\n")
         except OSError as error:
             raise HostError(f"cannot write {path}: {error.strerror}") from error
+
+    def patch(self, path, offset, content):
+        self.writes.append((path, offset, content))
+        with self.hardware.writes.write("sysfs", path, content.hex()):
+            self._entry(path).write(offset, content)
 
     def make_directory(self, path):
         self._directory(path.rpartition("/")[0], "make", path.rpartition("/")[2])

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from gpufab_cli.audit import values_dvfs
+from gpufab_cli.audit import values_dvfs, values_numa
 from gpufab_cli.audit.fold import fold
 from gpufab_cli.module_utils.change import ABSENT, Unknown
 from gpufab_cli.module_utils.roce.want import DSCPS
@@ -28,6 +28,7 @@ LABELS: Mapping[str, str] = {
     "rdma_cm_tos": "RDMA-CM ToS",
     "rdma_cm_mode": "RDMA-CM mode",
     **values_dvfs.LABELS,
+    **values_numa.LABELS,
 }
 """The settings that have a name of their own; all others go by the last of their path."""
 
@@ -59,8 +60,8 @@ def value(name: str, item: Any) -> str:
         return "unset" if name in LABELS else "absent"
     if is_text(item):
         return f"{len(item.splitlines())} lines"
-    if name in values_dvfs.SHOWN:
-        return values_dvfs.SHOWN[name](item)
+    if name in _SHOWN:
+        return _SHOWN[name](item)
     if name == "dscp_priority":
         return _map_in_short({dscp: str(priority) for dscp, priority in item})
     if name == "pause":
@@ -137,8 +138,10 @@ def _map_in_short(priorities: Mapping[int, str]) -> str:
     return most + (f", but {', '.join(rest)}" if rest else "")
 
 
+_SHOWN = {**values_dvfs.SHOWN, **values_numa.SHOWN}
 _INDEXED = ("prio_tc", "tc_tsa", "tc_bw")
 _DIFFERENCES: dict[str, Callable[[tuple[Any, ...], tuple[Any, ...]], str]] = {
     "dscp_priority": _dscp_map,
+    "irq": values_numa.moved,
     **dict.fromkeys(_INDEXED, _indexed),
 }

@@ -199,6 +199,28 @@ services: [slurmd, sshd, containerd]
 allow: [service-restart]
 """,
     ),
+    Page(
+        feature="numa",
+        title="Interrupts, memory and PCI Express next to GPUs and NICs",
+        text=(
+            "Places the interrupts of RDMA ports on CPUs of the port's own NUMA node and tells irqbalance to leave "
+            "them. Sets NUMA balancing, zone reclaim, transparent and per-node huge pages, ARP settings of ports that "
+            "share a subnet, and the largest PCI Express read request of ports.",
+            "ACS of PCI Express bridges is computed for each from its place in the tree and from who uses the devices; "
+            "setting it needs consent to traffic. Everything is restored at boot.",
+        ),
+        example="""\
+irq: local
+irqbalance: true
+balancing: false
+max_read_request: 4096
+use: bare-metal
+set_acs: true
+ports:
+  - {rail: compute/0, pci: "0000:18:00.0", position: 0}
+allow: [traffic]
+""",
+    ),
 )
 PAGES = {page.feature: page for page in _PAGES}
 """The page of each feature."""

@@ -9,13 +9,27 @@ from gpufab_cli.intent.gpu_stack import gpu_stack_want
 from gpufab_cli.intent.limits import limits_want
 from gpufab_cli.intent.links import links_want
 from gpufab_cli.intent.node import node_want
+from gpufab_cli.intent.numa import numa_want
 from gpufab_cli.intent.packages import nccl_want, ofed_want
 from gpufab_cli.intent.roce import roce_rails, roce_want
 from gpufab_cli.intent.sriov import firmware_want, kernel_want, sriov_want
 from gpufab_cli.spec.lock import FILE_NAME, Lock
 from gpufab_cli.spec.model import FabricSpec, Host
 
-FEATURES = ("node", "kernel", "ofed", "nccl", "firmware", "roce", "links", "sriov", "dvfs", "gpu_stack", "limits")
+FEATURES = (
+    "node",
+    "kernel",
+    "ofed",
+    "nccl",
+    "firmware",
+    "roce",
+    "links",
+    "sriov",
+    "dvfs",
+    "gpu_stack",
+    "limits",
+    "numa",
+)
 """The features that a fabric can manage, in the order in which the roles run."""
 
 SHOWN = 5  # names in an error message
@@ -63,6 +77,7 @@ def _host_wants(spec: FabricSpec, lock: Lock, host: Host) -> Wants:
         "dvfs": dvfs_want(spec, lock, host),
         "gpu_stack": gpu_stack_want(spec, host),
         "limits": limits_want(spec, host),
+        "numa": numa_want(spec, lock, host),
     }
     managed = {feature: want for feature, want in wants.items() if want is not None}
     return {"node": node_want(managed), **managed}

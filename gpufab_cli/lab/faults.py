@@ -3,7 +3,7 @@
 from pathlib import PurePosixPath
 from typing import NoReturn
 
-from gpufab_cli.lab import faults_power, faults_roce, faults_software, podman
+from gpufab_cli.lab import faults_numa, faults_power, faults_roce, faults_software, podman
 from gpufab_cli.lab.errors import LabError
 from gpufab_cli.lab.fault import TARGETED, FaultKind, Strike, drift, model
 from gpufab_cli.lab.files import USER
@@ -150,6 +150,7 @@ _ALL = (
     *faults_roce.KINDS,
     *faults_power.KINDS,
     *faults_software.KINDS,
+    *faults_numa.KINDS,
     model("no-rdma-cm", "the rdma_cm module is not loaded"),
     FaultKind("no-root", "sudo -n is refused", _deny_root, _allow_root),
     model("stall-at-write", "the Nth hardware write from now does not return", "N"),

@@ -73,6 +73,12 @@ def _limits() -> Any:
     return Limits()
 
 
+def _numa() -> Any:
+    from .numa.feature import Numa
+
+    return Numa()
+
+
 _MAKERS: Dict[str, Callable[[], Any]] = {
     "node": _node,
     "kernel": _kernel,
@@ -85,6 +91,7 @@ _MAKERS: Dict[str, Callable[[], Any]] = {
     "dvfs": _dvfs,
     "gpu_stack": _gpu_stack,
     "limits": _limits,
+    "numa": _numa,
 }
 
 

@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import os
 import signal
+import stat
 import subprocess
 import time
 from contextlib import contextmanager, suppress
@@ -133,6 +134,13 @@ class Reader:
             return Unknown(f"{path}: {error.strerror or error}")
         return found.f_bavail * found.f_frsize
 
+    def mode(self, path: str) -> Union[int, Absent, Unknown]:
+        """The permission bits of a file."""
+        try:
+            return stat.S_IMODE(os.stat(self._path(path)).st_mode)
+        except OSError as error:
+            return _unreadable(path, error)
+
     def installed(self, program: str) -> bool:
         """Whether a program is there to be run."""
         return _find(program, self._root) is not None
@@ -198,6 +206,15 @@ class Host(Reader):
             handle = os.open(self._path(path), os.O_WRONLY | os.O_TRUNC)
             try:
                 os.write(handle, (value + "\n").encode())
+            finally:
+                os.close(handle)
+
+    def patch(self, path: str, offset: int, content: bytes) -> None:
+        """Write some bytes of an existing file in one go, such as a register of a device's configuration space."""
+        with _failing("write", path):
+            handle = os.open(self._path(path), os.O_WRONLY)
+            try:
+                os.pwrite(handle, content, offset)
             finally:
                 os.close(handle)
 

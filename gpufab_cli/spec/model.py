@@ -21,6 +21,7 @@ from gpufab_cli.spec.faults import raise_any
 from gpufab_cli.spec.gpu_stack import GpuStackEntry
 from gpufab_cli.spec.hooks import Hook, hook_faults
 from gpufab_cli.spec.limits import Limits
+from gpufab_cli.spec.numa import Numa
 from gpufab_cli.spec.override import overridden
 from gpufab_cli.spec.packages import Nccl, Rdma
 from gpufab_cli.spec.rollout import Rollout
@@ -177,6 +178,8 @@ class Profile(Model):
     """GPU driver, Fabric Manager and GPUDirect RDMA: checked, never installed; not looked at if left out."""
     limits: Limits | None = None
     """Resource limits of logins and services; not managed if left out."""
+    numa: Numa | None = None
+    """Interrupts, memory and PCI Express next to GPUs and NICs; not managed if left out."""
 
     def rails_of(self, network: str, numbers: tuple[int, ...] | None) -> "tuple[Rail, ...]":
         """The ports of a host on a network, or those of them with the numbers."""

@@ -44,6 +44,7 @@ RESERVED = frozenset(
         "localhost",
         "nccl",
         "node",
+        "numa",
         "ofed",
         "roce",
         "sriov",

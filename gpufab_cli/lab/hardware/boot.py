@@ -17,6 +17,7 @@ from gpufab_cli.lab.errors import LabError
 from gpufab_cli.lab.hardware import gpu_software
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.netdev import Node
+from gpufab_cli.lab.hardware.sysfs import numa
 from gpufab_cli.lab.hardware.tools.answer import Answer, Request
 from gpufab_cli.lab.shell import run
 
@@ -25,6 +26,7 @@ INIT = "/sbin/init"
 IN_NODE = "/opt/hardware"
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _CMDLINE = "/proc/cmdline"
+_NET_SETTINGS = "/proc/sys/net"
 _log = logging.getLogger(__name__)
 
 
@@ -78,6 +80,7 @@ class Power:
             self._boot_id(pid)
             self._command_line(pid)
             self._driver(pid)
+            self._proc(pid)
         except (LabError, OSError) as error:
             _log.exception("boot failed")
             return Answer(stderr=f"gpufab-boot: {error}\n", rc=1)
@@ -127,6 +130,7 @@ class Power:
         line = re.search(r"^\s*linux\s+(\S+) *(.*)$", menu, re.MULTILINE)
         (self.folder / "cmdline").write_text(f"BOOT_IMAGE={line[1]} {line[2]}\n" if line else "\n")
         _bind(pid, "cmdline", _CMDLINE)
+        self._iommu(line[2].split() if line else [])
 
     def _driver(self, pid: int) -> None:
         """What the GPUs' driver shows below /proc, and the link by which programs find its library."""
@@ -141,7 +145,30 @@ class Power:
         library.unlink(missing_ok=True)
         library.symlink_to(f"libnvidia-ml.so.{gpu_software.installed(self.hardware)}")
 
+    def _iommu(self, arguments: list[str]) -> None:
+        """The IOMMU is off unless asked for."""
+        asked = {"intel_iommu=on", "amd_iommu=on", "iommu=pt"} & set(arguments)
+        self.hardware.state.numa.domain = "" if not asked else "identity" if "iommu=pt" in asked else "DMA-FQ"
+        self.hardware.restructure()
+        self.hardware.save()
+
+    def _proc(self, pid: int) -> None:
+        """Of /proc the machine's own interrupts and settings, and the network's settings, which are the node's alone.
+
+        The host's kernel decides whether there is a setting to put the machine's over.
+        """
+        for name in ("irq", "interrupts", *numa.SETTINGS):
+            if Path(f"/proc/{pid}/root/proc/{name}").exists():
+                _mount(pid, "--bind", f"/sys{numa.PROC}/{name}", f"/proc/{name}")
+        _mount(pid, "--bind", _NET_SETTINGS, _NET_SETTINGS)
+        _mount(pid, "-o", "remount,bind,rw", _NET_SETTINGS)
+
 
 def _bind(pid: int, name: str, path: str) -> None:
     """Shows a file or folder of ours in place of another of the node's."""
-    run(["nsenter", f"--mount=/proc/{pid}/ns/mnt", "mount", "--bind", f"{IN_NODE}/{name}", path])
+    _mount(pid, "--bind", f"{IN_NODE}/{name}", path)
+
+
+def _mount(pid: int, *arguments: str) -> None:
+    """Mounts in the node."""
+    run(["nsenter", f"--mount=/proc/{pid}/ns/mnt", "mount", *arguments])

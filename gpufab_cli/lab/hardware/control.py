@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from gpufab_cli.lab.hardware import drift, drift_power, gpu_software, sriov
+from gpufab_cli.lab.hardware import drift, drift_numa, drift_power, gpu_software, sriov
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.state import Fault
 
@@ -49,7 +49,7 @@ def _repair(hw: Hardware, name: str, target: str | None = None) -> Reply:
 
 def _drift(hw: Hardware, name: str, netdev: str) -> Reply:
     """Changes settings behind gpufab's back."""
-    drift.DRIFTS[name](hw, netdev)
+    {**drift.DRIFTS, **drift_numa.DRIFTS}[name](hw, netdev)
     return {}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from gpufab_cli.lab.hardware.cards import Card
 from gpufab_cli.lab.hardware.gpu_state import CpuState, GpuState
+from gpufab_cli.lab.hardware.numa_state import NumaState
 from gpufab_cli.lab.hardware.vf_state import Sriov
 from gpufab_cli.lab.machine import Machine
 
@@ -138,6 +139,7 @@ class State:
     """Version of the GPUs' driver that runs; "": the machine's own."""
     driver_installed: str = ""
     """Version of its packages; "": the one that runs."""
+    numa: NumaState = field(default_factory=NumaState)
 
     @classmethod
     def factory(cls, machine: Machine) -> "State":
@@ -154,7 +156,7 @@ class State:
         for gpu in self.gpus:
             gpu.unload(mig_is_live)
             gpu.reset()
-        self.gpu_loads, self.cpu = 1, CpuState()
+        self.gpu_loads, self.cpu, self.numa = 1, CpuState(), NumaState()
         self.driver = self.driver_installed or self.driver
         self.faults = [fault for fault in self.faults if fault.name not in PROCESSES]
         self.boot_id = str(uuid.uuid4())
@@ -202,6 +204,7 @@ class State:
             cpu=CpuState(**raw["cpu"]),
             driver=raw["driver"],
             driver_installed=raw["driver_installed"],
+            numa=NumaState(**raw["numa"]),
         )
 
 

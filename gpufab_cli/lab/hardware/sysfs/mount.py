@@ -20,8 +20,8 @@ import mfusepy
 
 from gpufab_cli.lab.hardware import NAME_CACHE_S
 from gpufab_cli.lab.hardware.model import Hardware, fail
-from gpufab_cli.lab.hardware.sysfs import control, cpu, infiniband, net, pci, sriov, system
-from gpufab_cli.lab.hardware.sysfs.tree import Directory, Entry, File, Link, Tree
+from gpufab_cli.lab.hardware.sysfs import control, cpu, infiniband, net, numa, pci, sriov, system
+from gpufab_cli.lab.hardware.sysfs.tree import Binary, Directory, Entry, File, Link, Tree
 
 _PAGE = 4096
 _SIGKILL_BIT = 1 << (signal.SIGKILL - 1)
@@ -31,7 +31,7 @@ _LIVE = ("/class/net", "/devices/virtual/net")
 def build(hw: Hardware) -> Tree:
     """All of /sys as the machine is now."""
     tree = Tree()
-    for part in (system, cpu, pci, sriov, net, infiniband, control):
+    for part in (system, cpu, pci, sriov, net, infiniband, control, numa):
         part.add(tree, hw)
     return tree
 
@@ -65,9 +65,9 @@ class Sysfs(mfusepy.Operations):  # type: ignore[misc]
     def _entry(self, path: str) -> Entry:
         return self._fresh(live=path.startswith(_LIVE)).get(path)
 
-    def _file(self, path: str) -> File:
+    def _file(self, path: str) -> File | Binary:
         entry = self._entry(path)
-        if not isinstance(entry, File):
+        if not isinstance(entry, File | Binary):
             raise fail(errno.EISDIR)
         return entry
 
@@ -107,11 +107,21 @@ class Sysfs(mfusepy.Operations):  # type: ignore[misc]
 
     def read(self, path: str, size: int, offset: int, fh: int) -> bytes:  # noqa: ARG002
         """The attribute's text, read now."""
-        return self._file(path).read().encode()[offset : offset + size]
+        file = self._file(path)
+        if isinstance(file, Binary):
+            whole = file.read()
+            shown = whole if mfusepy.fuse_get_context()[0] == 0 else whole[: file.public]
+            return shown[offset : offset + size]
+        return file.read().encode()[offset : offset + size]
 
     def write(self, path: str, data: bytes, offset: int, fh: int) -> int:  # noqa: ARG002
         """One write is one setting."""
-        setter = self._file(path).write
+        file = self._file(path)
+        if isinstance(file, Binary):
+            with self._hw.writes.write("sysfs", f"/sys{path}@{offset:#x}", data.hex(), _writer_lives()):
+                file.write(offset, data)
+            return len(data)
+        setter = file.write
         if setter is None:
             raise fail(errno.EACCES)
         text = data.decode(errors="replace")

@@ -1,8 +1,11 @@
 """PCI functions: bridges, NIC ports and GPUs, nested as the bus nests them."""
 
+from functools import partial
+
+from gpufab_cli.lab.hardware import config_space
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.sysfs.system import cpu_mask
-from gpufab_cli.lab.hardware.sysfs.tree import Tree
+from gpufab_cli.lab.hardware.sysfs.tree import Binary, Tree
 from gpufab_cli.lab.machine import Nic, Place
 from gpufab_cli.lab.parts import Gpu
 
@@ -10,6 +13,8 @@ _ROOT_PORT = ("0x8086", "0x352a", "0x060400")  # Intel Sapphire Rapids root port
 _SWITCH = ("0x1000", "0xc030", "0x060400")  # Broadcom PEX890xx
 _MANAGES = "NVIDIA ConnectX-7 SW_MNG"  # what Fabric Manager looks for in the vital product data
 _NVSWITCH = ("0x10de", "0x22a3", "0x068000")  # of the third generation
+_BRIDGE_KINDS = ("0x060400",)
+_ROOT_PARTS = ("", "devices", "pciDDDD:BB")
 _ETHERNET, _INFINIBAND, _DISPLAY = "0x020000", "0x020700", "0x030200"
 
 
@@ -45,6 +50,24 @@ def _common(tree: Tree, hw: Hardware, path: str, numa: int, ids: tuple[str, str,
     tree.text(f"{path}/local_cpulist", near)
     tree.text(f"{path}/local_cpus", cpu_mask(near))
     tree.text(f"{path}/enable", 1)
+    kind = config_space.ENDPOINT if ids[2] not in _BRIDGE_KINDS else _port_kind(path)
+    _config(tree, hw, path, ids, kind)
+
+
+def _port_kind(path: str) -> int:
+    """A bridge below the root is a root port; below that upstream and downstream ports of switches take turns."""
+    depth = path.count("/") - len(_ROOT_PARTS)
+    return config_space.ROOT_PORT if depth == 0 else (config_space.UPSTREAM, config_space.DOWNSTREAM)[(depth - 1) % 2]
+
+
+def _config(tree: Tree, hw: Hardware, path: str, ids: tuple[str, str, str], kind: int) -> None:
+    pci = path.rsplit("/", 1)[1]
+    read = partial(config_space.read, hw, pci, ids, kind)
+
+    def write(offset: int, data: bytes) -> None:
+        config_space.write(hw, pci, read(), offset, data)
+
+    tree.binary(f"{path}/config", Binary(read, write, config_space.HEADER))
 
 
 def _bridges(tree: Tree, hw: Hardware, place: Place) -> None:

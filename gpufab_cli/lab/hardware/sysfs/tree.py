@@ -21,6 +21,16 @@ class File:
 
 
 @dataclass(frozen=True)
+class Binary:
+    """Registers: bytes, written at a place. Who is not root sees the first `public` of them."""
+
+    read: Callable[[], bytes]
+    write: Callable[[int, bytes], None]
+    public: int
+    mode: int = 0o644
+
+
+@dataclass(frozen=True)
 class Link:
     """A symbolic link; how often it was made."""
 
@@ -37,7 +47,7 @@ class Directory:
     remove: Callable[[], None] | None = None
 
 
-Entry = File | Link | Directory
+Entry = File | Binary | Link | Directory
 
 
 class Tree:
@@ -73,6 +83,10 @@ class Tree:
     def live(self, path: str, read: Callable[[], object], write: Write | None = None, mode: int = 0) -> None:
         """A reading taken at each read, writable when `write` is given; nothing reads as an empty file."""
         self._add(path, File(lambda: _line(read()), write, mode or (0o644 if write else 0o444)))
+
+    def binary(self, path: str, binary: Binary) -> None:
+        """Registers of a device."""
+        self._add(path, binary)
 
     def link(self, path: str, target: str, generation: int = 0) -> None:
         """A link to an absolute path of the tree, written relative as the kernel does."""

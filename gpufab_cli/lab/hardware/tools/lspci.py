@@ -1,6 +1,6 @@
 """lspci -vv of the NIC ports, with the capabilities that only root sees; of all else one line."""
 
-from gpufab_cli.lab.hardware import sriov
+from gpufab_cli.lab.hardware import config_space, sriov
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.tools.answer import Answer, Request
 from gpufab_cli.lab.machine import PortPlace
@@ -68,7 +68,7 @@ def _capabilities(hw: Hardware, place: PortPlace) -> str:
         "\tCapabilities: [60] Express (v2) Endpoint, IntMsgNum 0\n"
         "\t\tDevCtl:\tCorrErr- NonFatalErr+ FatalErr+ UnsupReq-\n"
         "\t\t\tRlxdOrd+ ExtTag+ PhantFunc- AuxPwr- NoSnoop+ FLReset-\n"
-        "\t\t\tMaxPayload 256 bytes, MaxReadReq 4096 bytes\n"
+        f"\t\t\tMaxPayload 256 bytes, MaxReadReq {config_space.request(hw, place.pci)} bytes\n"
         f"\t\tLnkCap:\tPort #0, {link}, ASPM not supported\n"
         f"\t\tLnkSta:\t{link}\n"
         "\tCapabilities: [180 v1] Single Root I/O Virtualization (SR-IOV)\n"

@@ -1,0 +1,96 @@
+"""What keeps irqbalance from moving the interrupts of the ports: a policy that it asks about every interrupt.
+
+Numbers given with ``--banirq`` would not do: an interrupt has another one after each boot and each load of its driver.
+irqbalance(1): ``--policyscript`` is called with the device's directory and the number, and answers ``ban=true``. The
+unit takes its arguments from environment files, of which the last one holds.
+"""
+
+import re
+from typing import Dict, Iterable
+
+from ..change import ABSENT, Step, Unknown
+from ..host import Host, Reader
+from ..processes import processes
+from .seen import IrqbalanceSeen, Text
+
+PROGRAM = "irqbalance"
+UNIT = "irqbalance.service"
+SYSTEMD = "/run/systemd/system"
+POLICY = "/etc/gpufab/irqbalance-policy"
+ENVIRONMENT = "/etc/gpufab/irqbalance.env"
+DROP_IN = "/etc/systemd/system/irqbalance.service.d/90-gpufab.conf"
+FILES = (POLICY, ENVIRONMENT, DROP_IN)
+SITE = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance")
+"""Where Debian and the RHEL family keep the arguments."""
+OPTION = "--policyscript"
+_OTHER_POLICY = re.compile(r"(?:^|\s)(?:--policyscript|-l)(?:[=\s]|$)")
+
+
+def arguments(host: Reader) -> Text:
+    """What the site starts irqbalance with; "" where it says nothing."""
+    for path in SITE:
+        text = host.read(path)
+        if isinstance(text, Unknown):
+            return text
+        lines = text.splitlines() if isinstance(text, str) else []
+        found = [match[1] for line in lines if (match := re.match(r"\s*(?:IRQBALANCE_ARGS|OPTIONS)=(.*)$", line))]
+        if found:
+            return found[-1].strip().strip("\"'")
+    return ""
+
+
+def has_own_policy(site: str) -> bool:
+    """Whether the site gives irqbalance a policy of its own."""
+    return _OTHER_POLICY.search(site) is not None
+
+
+def contents(site: str, ports: Iterable[str]) -> Dict[str, str]:
+    """The text of each of gpufab's files by path, without its last newline; ``site`` are the site's own arguments."""
+    line = f"{site} {OPTION}={POLICY}".strip()
+    return {
+        POLICY: _policy(ports),
+        ENVIRONMENT: f'# Kept by gpufab.\nIRQBALANCE_ARGS="{line}"\nOPTIONS="{line}"',
+        DROP_IN: f"# Kept by gpufab.\n[Service]\nEnvironmentFile={ENVIRONMENT}",
+    }
+
+
+def _policy(ports: Iterable[str]) -> str:
+    lines = (
+        "#!/bin/sh",
+        "# Kept by gpufab: it sets the interrupts of these ports itself.",
+        'case "${1##*/}" in',
+        f"{'|'.join(sorted(ports))}) echo ban=true ;;",
+        "esac",
+    )
+    return "\n".join(lines)
+
+
+def read(host: Reader) -> IrqbalanceSeen:
+    """irqbalance as it is; nothing of it where it is not installed."""
+    pids = [process.pid for process in processes(host) if process.name == PROGRAM]
+    if not host.installed(PROGRAM) and not pids:
+        return IrqbalanceSeen()
+    return IrqbalanceSeen(
+        running=bool(pids),
+        told=all(_told(host, pid) for pid in pids),
+        arguments=arguments(host),
+        files={path: host.read(path) for path in FILES},
+    )
+
+
+def _told(host: Reader, pid: str) -> bool:
+    line = host.read(f"/proc/{pid}/cmdline")
+    return isinstance(line, str) and f"{OPTION}={POLICY}" in line.split("\0")
+
+
+def apply(host: Host, step: Step) -> None:
+    """Write or remove the files, then have irqbalance start anew where it runs."""
+    for change in step.changes:
+        path = change.path[0]
+        if path in FILES and change.desired is ABSENT:
+            host.remove(path)
+        elif path in FILES:
+            host.put(path, f"{change.desired}\n".encode(), 0o755 if path == POLICY else 0o644)
+    if host.exists(SYSTEMD):
+        host.run("systemctl", "daemon-reload")
+        host.run("systemctl", "try-restart", UNIT)

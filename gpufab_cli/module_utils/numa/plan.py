@@ -1,0 +1,157 @@
+"""Decide what would change in a node's interrupts, memory and PCI Express. Pure."""
+
+from typing import Iterator, List
+
+from .. import identity
+from ..change import ABSENT, Change, Finding, Plan, Step, Unknown
+from ..devices import Devices, Nic
+from ..snapshot import Snapshot
+from . import bridges, irq_plan, irqbalance, shared
+from .seen import NumaSeen
+from .sysctls import ARP
+from .want import NumaWant, PortWant
+
+FEATURE = "numa"
+CODES = {
+    "balancing": "numa.balancing",
+    "zone_reclaim": "numa.zone-reclaim",
+    "transparent_hugepages": "numa.transparent-hugepages",
+}
+
+
+def plan(snapshot: Snapshot, want: NumaWant) -> Plan:
+    """A step each for irqbalance, the kernel's settings, ACS, each port and huge pages, which may not all be found."""
+    seen: NumaSeen = snapshot.seen[FEATURE]
+    acs, findings = bridges.plan(snapshot.devices, seen, want)
+    parts = [Step("numa irqbalance", tuple(_irqbalance(seen, want)), blocked=_policy_taken(seen, want))]
+    parts += [Step("numa kernel", tuple(_kernel(seen, want))), *acs]
+    for port in want.ports:
+        nic = snapshot.devices.nic(port.pci)
+        problem = identity.problem(snapshot.devices, port, nic, port.guid)
+        if problem is not None or nic is None:
+            findings += [problem] if problem is not None else []
+            continue
+        findings += _port_findings(snapshot.devices, seen, want, port, nic)
+        parts.append(_port(snapshot.devices, seen, want, port, nic))
+    parts.append(Step("numa hugepages", tuple(_hugepages(seen, want))))
+    findings += [*_unsupported(seen, want), *_contradicted(seen), *_nodes(snapshot.devices, want)]
+    return Plan(tuple(step for step in parts if step.changes), findings=tuple(findings))
+
+
+def _irqbalance(seen: NumaSeen, want: NumaWant) -> Iterator[Change]:
+    """Its files where it is installed, and that the process which runs has read them."""
+    state = seen.irqbalance
+    if not (want.irqbalance and state.files):
+        return
+    site = state.arguments
+    for path, text in irqbalance.contents(site if isinstance(site, str) else "", _addresses(want)).items():
+        if isinstance(site, Unknown) or state.files[path] != text:
+            yield Change((path,), site if isinstance(site, Unknown) else state.files[path], text, "numa.irqbalance")
+    if state.running and not state.told:
+        yield Change(("irqbalance", "policy"), "none of gpufab's", "gpufab's", "numa.irqbalance")
+
+
+def _addresses(want: NumaWant) -> List[str]:
+    return [port.pci for port in want.ports]
+
+
+def _policy_taken(seen: NumaSeen, want: NumaWant) -> str:
+    site = seen.irqbalance.arguments
+    taken = want.irqbalance and isinstance(site, str) and irqbalance.has_own_policy(site)
+    return f"the site gives irqbalance a policy of its own: {site}" if taken else ""
+
+
+def _kernel(seen: NumaSeen, want: NumaWant) -> Iterator[Change]:
+    for name, current in seen.settings.items():
+        desired = _text(getattr(want, name))
+        if current not in (desired, ABSENT):
+            yield Change(("kernel", name), current, desired, CODES[name])
+
+
+def _text(value: object) -> str:
+    return str(int(value)) if isinstance(value, (bool, int)) else str(value)
+
+
+def _unsupported(seen: NumaSeen, want: NumaWant) -> Iterator[Finding]:
+    """What this kernel does not have. That it does not do what is to be off is as wished."""
+    for name, current in seen.settings.items():
+        if current is ABSENT and _text(getattr(want, name)) not in ("0", "never"):
+            yield Finding("numa.unsupported", ("kernel", name), "this kernel has no such setting")
+    for place, found in seen.hugepages.items():
+        if found is ABSENT and (want.hugepages or {}).get(place.partition("/")[2]):
+            yield Finding("numa.unsupported", ("hugepages", place), "this kernel has no pages of this size")
+
+
+def _hugepages(seen: NumaSeen, want: NumaWant) -> Iterator[Change]:
+    for place, current in seen.hugepages.items():
+        desired = str((want.hugepages or {})[place.partition("/")[2]])
+        if current not in (desired, ABSENT):
+            yield Change(("hugepages", place), current, desired, "numa.hugepages")
+
+
+def _port(devices: Devices, seen: NumaSeen, want: NumaWant, port: PortWant, nic: Nic) -> Step:
+    """All that is set of one port. A port that the node depends on needs consent, as everywhere."""
+    changes = (
+        *_irqs(devices, seen, want, port, nic),
+        *_sysctls(devices, seen, want, port, nic),
+        *_request(seen, want, port),
+    )
+    netdevs = nic.netdevs
+    impact = frozenset(impact for netdev in netdevs for impact in identity.management(netdev))
+    blocked = next((words for netdev in netdevs if (words := identity.undecidable(netdev))), "")
+    return Step(f"{FEATURE} {port.rail}", changes, impact, port.pci, blocked)
+
+
+def _irqs(devices: Devices, seen: NumaSeen, want: NumaWant, port: PortWant, nic: Nic) -> Iterator[Change]:
+    if want.irq is not None:
+        yield from irq_plan.changes(devices, seen, port, nic)
+
+
+def _sysctls(devices: Devices, seen: NumaSeen, want: NumaWant, port: PortWant, nic: Nic) -> Iterator[Change]:
+    found = seen.ports[port.pci].sysctls
+    for key, desired in shared.wanted(devices, nic, want.shared_subnet).items():
+        if found[key] != desired:
+            yield Change((port.pci, key), found[key], desired, "numa.shared-subnet")
+
+
+def _request(seen: NumaSeen, want: NumaWant, port: PortWant) -> Iterator[Change]:
+    current = seen.ports[port.pci].max_read_request
+    if want.max_read_request and current not in (want.max_read_request, ABSENT):
+        yield Change((port.pci, "max_read_request"), current, want.max_read_request, "numa.max-read-request")
+
+
+def _port_findings(devices: Devices, seen: NumaSeen, want: NumaWant, port: PortWant, nic: Nic) -> Iterator[Finding]:
+    if want.irq is not None:
+        yield from irq_plan.findings(devices, seen, port, nic)
+    if want.max_read_request and seen.ports[port.pci].max_read_request is ABSENT:
+        yield Finding("numa.unsupported", (port.pci, "max_read_request"), "it is no PCI Express function")
+    sharing = shared.sharing(devices, nic)
+    if sharing and want.shared_subnet is None:
+        words = "its subnet is also that of another port, and the fabric does not say what to do about ARP"
+        yield from (Finding("numa.shared-subnet", (port.pci, name), words) for name in sharing)
+    elif sharing and want.shared_subnet is not None:
+        yield from _overruled(seen, want, port)
+
+
+def _overruled(seen: NumaSeen, want: NumaWant, port: PortWant) -> Iterator[Finding]:
+    """The kernel takes the larger of the interface's value and that of all; the latter is the site's."""
+    for name in ARP:
+        desired, every = getattr(want.shared_subnet, name), seen.every.get(name, ABSENT)
+        if desired is not None and isinstance(every, str) and every.isdigit() and int(every) > desired:
+            words = f"net.ipv4.conf.all.{name} is {every}, which the kernel prefers to {desired}"
+            yield Finding("numa.sysctl-overruled", (port.pci, name), words)
+
+
+def _contradicted(seen: NumaSeen) -> Iterator[Finding]:
+    for file, name, value in seen.contradictions:
+        words = f"{file} sets it to {value} whenever sysctl settings are loaded"
+        yield Finding("numa.sysctl-contradicted", ("sysctl", name), words)
+
+
+def _nodes(devices: Devices, want: NumaWant) -> Iterator[Finding]:
+    if want.nodes is None:
+        return
+    found = len(devices.numa.with_cpus)
+    if found != want.nodes:
+        words = f"{found} NUMA nodes have CPUs, {want.nodes} are declared" if found else "the NUMA nodes are not known"
+        yield Finding("numa.nodes", ("nodes",), words, unknown=not found)
