@@ -22,7 +22,7 @@ def numa_want(spec: FabricSpec, lock: Lock, host: Host) -> want.NumaWant | None:
     return want.NumaWant(
         ports=tuple(_port(lock, host, rail, position) for position, rail in enumerate(rails)),
         irq=wish.irq,
-        irqbalance=wish.irq is not None,
+        irqbalance=True if wish.irq is not None else None,
         balancing=wish.balancing,
         zone_reclaim=wish.zone_reclaim,
         transparent_hugepages=wish.transparent_hugepages,
@@ -30,7 +30,7 @@ def numa_want(spec: FabricSpec, lock: Lock, host: Host) -> want.NumaWant | None:
         shared_subnet=_shared(wish.shared_subnet) if wish.shared_subnet is not None else None,
         max_read_request=wish.max_read_request,
         use=wish.use,
-        set_acs=wish.acs == "set",
+        set_acs=True if wish.acs == "set" else None,
         nodes=wish.nodes,
     )
 

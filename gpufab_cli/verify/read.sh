@@ -1,5 +1,5 @@
 # Prints what there is of a node and of its ports, a section each.
-# Run as: sh -c SCRIPT read [clocks] [kernel] [stack] [limits:SERVICE,...] [packages] [PCI=PARAMETER,PARAMETER...]... [PCI]...
+# Run as: sh -c SCRIPT read [clocks] [kernel] [numa] [stack] [limits:SERVICE,...] [packages] [PCI=PARAMETER,PARAMETER...]... [PCI]...
 # It only looks. Every program has a time limit, and one that hangs is not asked again.
 export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
 hung=' '
@@ -246,6 +246,57 @@ kernel() {
     probe vendor grep -m 1 vendor_id /proc/cpuinfo
 }
 
+# Fields with tabs between. Interrupts are found from the netdevs; which CPUs are near a device, the kernel says.
+numa() {
+    for name in kernel/numa_balancing vm/zone_reclaim_mode; do
+        files "numa/${name#*/}" "/proc/sys/$name"
+    done
+    files numa/transparent_hugepage /sys/kernel/mm/transparent_hugepage/enabled
+    files numa/managed /run/gpufab/managed-irqs.json
+    section numa/netdevs 0
+    for path in /sys/class/net/*/device; do
+        device=$(readlink -f "$path")
+        name=${path%/device}
+        [ -d "$path" ] && printf '%s\t%s\n' "${device##*/}" "${name##*/}"
+    done
+    section numa/interrupts 0
+    for path in /sys/class/net/*/device/msi_irqs/*; do
+        device=$(readlink -f "${path%/msi_irqs/*}")
+        read -r near <"$device/local_cpulist" && read -r cpus <"/proc/irq/${path##*/}/effective_affinity_list" &&
+            printf '%s\t%s\t%s\t%s\n' "${device##*/}" "${path##*/}" "$near" "$cpus"
+    done 2>/dev/null
+    section numa/hugepages 0
+    for path in /sys/devices/system/node/node*/hugepages/hugepages-*; do
+        node=${path%/hugepages/*}
+        size=${path##*hugepages-}
+        read -r count <"$path/nr_hugepages" && read -r cpus <"$node/cpulist"
+        memory=$(sed -n 's/.*MemTotal: *\([0-9]*\).*/\1/p' "$node/meminfo")
+        printf '%s\t%s\t%s\t%s\t%s\n' "${node##*/}" "${size%kB}" "$count" "$cpus" "$memory"
+    done 2>/dev/null
+    section numa/arp 0
+    for path in /proc/sys/net/ipv4/conf/*; do
+        read -r ignore <"$path/arp_ignore" && read -r announce <"$path/arp_announce" && read -r filter <"$path/rp_filter" &&
+            printf '%s\t%s\t%s\t%s\n' "${path##*/}" "$ignore" "$announce" "$filter"
+    done
+    section numa/addresses 0
+    ip -o -4 addr show | awk '{print $2 "\t" $4}'
+    places
+}
+
+# GPUs, and where they and all NICs are in the tree of devices; then what lspci tells of functions and bridges.
+places() {
+    section numa/gpus 0
+    for path in /sys/bus/pci/devices/*; do
+        grep -qs '^DRIVER=nvidia' "$path/uevent" && printf '%s\t\n' "${path##*/}"
+    done
+    section numa/paths 0
+    for path in /sys/bus/pci/devices/*; do
+        device=$(readlink -f "$path")
+        printf '%s\t%s\n' "${path##*/}" "${device#/sys/devices/}"
+    done
+    probe numa/lspci lspci -D -vv
+}
+
 # Which functions are NVSwitches, who uses the modules that GPUDirect RDMA takes, and which symbols of it there are.
 stack() {
     probe driver cat /proc/driver/nvidia/version
@@ -341,6 +392,7 @@ for asked in "$@"; do
         clocks) clocks ;;
         kernel) kernel ;;
         stack) stack ;;
+        numa) numa ;;
         limits:*) limits "${asked#limits:}" ;;
         packages) packages ;;
         *=*) firmware "${asked%%=*}" "${asked#*=}" ;;

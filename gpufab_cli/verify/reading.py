@@ -23,7 +23,12 @@ END = "end"
 
 # Never a prompt, never an unknown host key, no master left behind; the rest is the site's ssh_config.
 _OPTIONS = ("BatchMode=yes", "StrictHostKeyChecking=yes", "ControlMaster=no", f"ConnectTimeout={CONNECT_S}")
-_WORDS = {"clocks": "dvfs", "kernel": "kernel", "stack": "gpu_stack"}  # what is looked at only for a feature
+_WORDS = {
+    "clocks": "dvfs",
+    "kernel": "kernel",
+    "stack": "gpu_stack",
+    "numa": "numa",
+}  # what is looked at only for a feature
 _SUDO = 'sudo -n true 2>/dev/null && exec sudo -n "$@"; exec "$@"'
 _SECTION = re.compile(r"^@@gpufab (\S+) (\S+)$", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # ECMA-48; some vendor tools colour a pipe as well

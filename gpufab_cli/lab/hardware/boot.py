@@ -80,7 +80,6 @@ class Power:
             self._boot_id(pid)
             self._command_line(pid)
             self._driver(pid)
-            self._proc(pid)
         except (LabError, OSError) as error:
             _log.exception("boot failed")
             return Answer(stderr=f"gpufab-boot: {error}\n", rc=1)

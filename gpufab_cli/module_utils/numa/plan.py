@@ -57,7 +57,7 @@ def _addresses(want: NumaWant) -> List[str]:
 
 def _policy_taken(seen: NumaSeen, want: NumaWant) -> str:
     site = seen.irqbalance.arguments
-    taken = want.irqbalance and isinstance(site, str) and irqbalance.has_own_policy(site)
+    taken = bool(want.irqbalance) and isinstance(site, str) and irqbalance.has_own_policy(site)
     return f"the site gives irqbalance a policy of its own: {site}" if taken else ""
 
 

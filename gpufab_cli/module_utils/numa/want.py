@@ -49,7 +49,9 @@ class NumaWant:
     irq: Annotated[
         Optional[Literal["local"]], Doc("local: each port's interrupts on CPUs of its NUMA node, one CPU each.")
     ] = None
-    irqbalance: Annotated[bool, Doc("Whether irqbalance is told to leave the interrupts of the ports alone.")] = False
+    irqbalance: Annotated[
+        Optional[bool], Doc("Whether irqbalance is told to leave the interrupts of the ports alone.")
+    ] = None
     balancing: Annotated[Optional[bool], Doc("Whether the kernel moves pages between nodes (numa_balancing).")] = None
     zone_reclaim: Annotated[Optional[Annotated[int, Range(0, 7)]], Doc("vm.zone_reclaim_mode.")] = None
     transparent_hugepages: Annotated[Optional[Thp], Doc("When the kernel uses huge pages by itself.")] = None
@@ -65,7 +67,7 @@ class NumaWant:
     use: Annotated[
         Optional[Use], Doc("Who uses GPUs and NICs; ACS and the IOMMU are judged by it: bare-metal or vms.")
     ] = None
-    set_acs: Annotated[bool, Doc("Whether ACS is set, now and at every boot, and not only judged.")] = False
+    set_acs: Annotated[Optional[bool], Doc("Whether ACS is set, now and at every boot, and not only judged.")] = None
     nodes: Annotated[
         Optional[Annotated[int, Range(1, 64)]], Doc("How many NUMA nodes have CPUs, such as 8 for two sockets at NPS4.")
     ] = None

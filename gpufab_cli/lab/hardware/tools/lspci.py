@@ -11,6 +11,7 @@ _DEVICES = {
     "0x101d": "MT2892 Family [ConnectX-6 Dx]",
     "0x1760": "BCM57608 25Gb/50Gb/100Gb/200Gb/400Gb Ethernet",
 }
+_ACS = "\tCapabilities: [148 v1] Access Control Services\n\t\tACSCap:\t{}\n\t\tACSCtl:\t{}\n"
 _DENIED = "\tCapabilities: <access denied>\n"
 
 
@@ -19,13 +20,27 @@ def answer(hw: Hardware, request: Request) -> Answer:
     words = list(request.argv)
     wanted = words[words.index("-s") + 1] if "-s" in words[:-1] else ""
     letters = "".join(word[1:] for word in words if word.startswith("-") and word != "-s")
-    rows = []
+    rows = _bridges(hw, request, letters, wanted)
     for place in sorted((*hw.machine.ports, *hw.machine.gpus), key=lambda place: place.pci):
         if wanted not in ("", place.pci, place.pci.removeprefix("0000:")):
             continue
         head = _head(hw, place, letters) if isinstance(place, PortPlace) else _gpu(hw, place.pci, letters)
         rows.append(head + (_details(hw, request, place) if "v" in letters and isinstance(place, PortPlace) else ""))
     return Answer(("\n" if "v" in letters else "").join(rows))
+
+
+def _bridges(hw: Hardware, request: Request, letters: str, wanted: str) -> list[str]:
+    """Root ports and switches; ACS is a capability, which only root is shown."""
+    depths = {pci: n for place in (*hw.machine.ports, *hw.machine.gpus) for n, pci in enumerate(place.behind)}
+    rows = []
+    for pci, depth in sorted(depths.items()):
+        if wanted in ("", pci, pci.removeprefix("0000:")):
+            name = "Broadcom / LSI PEX890xx PCIe Gen 5 Switch" if depth else "Intel Corporation Device 352a"
+            told = "0604: " if "n" in letters else f"PCI bridge: {name}"
+            shown = _ACS.format(config_space.flags(config_space.ABLE), config_space.flags(config_space.acs(hw, pci)))
+            details = ("" if depth % 2 else shown) if request.is_root else _DENIED
+            rows.append(f"{_address(pci, letters)} {told}\n" + (details if "v" in letters else ""))
+    return rows
 
 
 def _address(pci: str, letters: str) -> str:

@@ -1,0 +1,62 @@
+"""What lspci and sysfs say of PCI Express. The node core reads configuration space itself; this suite asks lspci."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+REDIRECTS = ("ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl")
+ISOLATES = ("SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd")
+
+
+@dataclass(frozen=True)
+class Function:
+    """One PCI function; what lspci does not show is None.
+
+    Attributes:
+        read_request: the largest read request in bytes.
+        acs: the ACS controls that are on.
+        able: those that it has.
+    """
+
+    read_request: int | None = None
+    acs: frozenset[str] | None = None
+    able: frozenset[str] = frozenset()
+
+
+def functions(text: str) -> dict[str, Function]:
+    """The functions of ``lspci -D -vv`` by address."""
+    blocks: dict[str, list[str]] = {}
+    address = ""
+    for line in text.splitlines():
+        if re.match(r"[0-9a-f]{4,8}:", line):
+            address = line.split()[0]
+        blocks.setdefault(address, []).append(line)
+    return {address: _function("\n".join(lines)) for address, lines in blocks.items()}
+
+
+def _function(text: str) -> Function:
+    request = re.search(r"MaxReadReq (\d+) bytes", text)
+    return Function(int(request[1]) if request else None, _flags(text, "ACSCtl"), _flags(text, "ACSCap") or frozenset())
+
+
+def _flags(text: str, register: str) -> frozenset[str] | None:
+    line = re.search(rf"{register}:(.*)", text)
+    return frozenset(re.findall(r"(\w+)\+", line[1])) if line else None
+
+
+def between(paths: Mapping[str, str], ends: Iterable[str], others: Iterable[str]) -> set[str]:
+    """The switch ports between functions below one root port; ``paths`` are their places below /sys/devices."""
+    found: set[str] = set()
+    others = tuple(others)
+    for end in ends:
+        for other in others:
+            one, two = paths[end].split("/"), paths[other].split("/")
+            if end != other and one[:2] == two[:2]:
+                common = next(index for index, (a, b) in enumerate(zip(one, two, strict=False)) if a != b)
+                found |= {*one[common:-1], *two[common:-1]}
+    return found
+
+
+def above(paths: Mapping[str, str], ends: Iterable[str]) -> set[str]:
+    """Every bridge above the functions."""
+    return {bridge for end in ends for bridge in paths[end].split("/")[1:-1]}

@@ -1,0 +1,118 @@
+"""Interrupts, memory and PCI Express: what was declared is what the kernel and the devices have."""
+
+import ipaddress
+from itertools import combinations
+
+import pytest
+
+from gpufab_cli.verify import pci
+from gpufab_cli.verify.expected import Node
+from gpufab_cli.verify.reading import Reading, UnreadableError
+
+KIB = {"K": 1, "M": 1024, "G": 1024 * 1024}
+ARP = ("arp_ignore", "arp_announce", "rp_filter")
+
+
+def _rows(reading: Reading, name: str) -> list[list[str]]:
+    return [line.split("\t") for line in reading.section(f"numa/{name}").require(name).splitlines() if line.strip()]
+
+
+def _ports(node: Node) -> list[str]:
+    return [port["pci"] for port in node.wishes["numa"]["ports"]]
+
+
+def _cpus(text: str) -> set[int]:
+    runs = [part.partition("-") for part in text.split(",") if part]
+    return {cpu for low, _, high in runs for cpu in range(int(low), int(high or low) + 1)}
+
+
+@pytest.mark.wishes("numa", "irq")
+def test_interrupts_are_local(node: Node, reading: Reading) -> None:
+    """Every interrupt of a port that can be placed is taken by CPUs that the kernel calls local to the port."""
+    managed = reading.section("numa/managed").text
+    for address, number, local, effective in _rows(reading, "interrupts"):
+        if address in _ports(node) and local and f'"{number}"' not in managed:
+            assert _cpus(effective) <= _cpus(local), f"{address}: interrupt {number} is on CPU {effective}, not {local}"
+
+
+def _is(reading: Reading, name: str, wanted: object) -> None:
+    found = reading.section(f"numa/{name}").require(name).strip()
+    assert found == str(wanted), f"{name} is {found}, wanted {wanted}"
+
+
+@pytest.mark.wishes("numa", "balancing")
+def test_balancing(node: Node, reading: Reading) -> None:
+    """The kernel moves pages, or leaves them, as declared; one that cannot leaves them."""
+    wanted = node.wishes["numa"]["balancing"]
+    if reading.section("numa/numa_balancing").code != "absent" or wanted:
+        _is(reading, "numa_balancing", int(wanted))
+
+
+@pytest.mark.wishes("numa", "zone_reclaim")
+def test_zone_reclaim(node: Node, reading: Reading) -> None:
+    """vm.zone_reclaim_mode is as declared."""
+    _is(reading, "zone_reclaim_mode", node.wishes["numa"]["zone_reclaim"])
+
+
+@pytest.mark.wishes("numa", "transparent_hugepages")
+def test_transparent_hugepages(node: Node, reading: Reading) -> None:
+    """The word in brackets is the one declared."""
+    wanted = node.wishes["numa"]["transparent_hugepages"]
+    found = reading.section("numa/transparent_hugepage").require("transparent_hugepage")
+    assert f"[{wanted}]" in found, f"{found.strip()}, wanted {wanted}"
+
+
+@pytest.mark.wishes("numa", "hugepages")
+def test_hugepages(node: Node, reading: Reading) -> None:
+    """Each NUMA node that has CPUs and memory has the huge pages."""
+    for place, kib, count, cpus, memory in _rows(reading, "hugepages"):
+        for size, wanted in node.wishes["numa"]["hugepages"].items():
+            if int(kib) == int(size[:-1]) * KIB[size[-1]] and cpus and memory != "0":
+                assert int(count) == wanted, f"{place} has {count} pages of {size}, wanted {wanted}"
+
+
+@pytest.mark.wishes("numa", "shared_subnet")
+def test_shared_subnets(node: Node, reading: Reading) -> None:
+    """Where interfaces of ports share a subnet, the kernel acts by the declared values: the larger of its two."""
+    values = {name: [int(text) for text in rest] for name, *rest in _rows(reading, "arp")}
+    networks = [(name, ipaddress.ip_interface(text).network) for name, text in _rows(reading, "addresses")]
+    shared = {name for one, two in combinations(networks, 2) if one[1].overlaps(two[1]) for name in (one[0], two[0])}
+    own = {name for address, name in _rows(reading, "netdevs") if address in _ports(node)}
+    for name in sorted(shared & own):
+        for index, setting in enumerate(ARP):
+            wanted = node.wishes["numa"]["shared_subnet"].get(setting)
+            found = max(values[name][index], values["all"][index])
+            assert wanted in (None, found), f"{name}: {setting} acts as {found}, wanted {wanted}"
+
+
+def _functions(reading: Reading) -> dict[str, pci.Function]:
+    return pci.functions(reading.section("numa/lspci").require("lspci"))
+
+
+@pytest.mark.wishes("numa", "max_read_request")
+def test_max_read_request(node: Node, reading: Reading) -> None:
+    """Each port reads in the declared portions."""
+    found, wanted = _functions(reading), node.wishes["numa"]["max_read_request"]
+    for address in _ports(node):
+        size = found.get(address, pci.Function()).read_request
+        if size is None:
+            raise UnreadableError(f"lspci shows no MaxReadReq of {address}")
+        assert size == wanted, f"{address}: MaxReadReq is {size} bytes, wanted {wanted}"
+
+
+@pytest.mark.wishes("numa", "set_acs")
+def test_acs(node: Node, reading: Reading) -> None:
+    """On bare metal no switch turns traffic between GPUs and ports away; for guests every bridge isolates."""
+    paths = dict(_rows(reading, "paths"))
+    gpus = [address for address, _ in _rows(reading, "gpus")]
+    ports = [address for address in _ports(node) if address in paths]
+    bare = node.wishes["numa"].get("use") == "bare-metal"
+    bridges = pci.between(paths, gpus, [*gpus, *ports]) if bare else pci.above(paths, [*gpus, *ports])
+    found = _functions(reading)
+    for address in sorted(bridges):
+        bridge = found.get(address)
+        if bridge is None or (bridge.acs is None and not reading.is_root):
+            raise UnreadableError(f"lspci shows nothing of {address}")
+        on = bridge.acs if bridge.acs is not None else frozenset()
+        wrong = on & set(pci.REDIRECTS) if bare else (bridge.able & set(pci.ISOLATES)) - on
+        assert not wrong, f"{address}: {', '.join(sorted(wrong))} {'on' if bare else 'off'}"
