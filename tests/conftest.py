@@ -15,7 +15,7 @@ def _no_host(request, monkeypatch):
         return
     from gpufab_cli.module_utils import host
 
-    def run(argv, seconds):
+    def run(argv, seconds, stdin=""):
         raise AssertionError(f"a unit test runs {argv}")
 
     original = host.Reader._path

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from gpufab_cli.module_utils import nvml
 from gpufab_cli.module_utils.change import ABSENT, Unknown
 from gpufab_cli.module_utils.host import ForbiddenQueryError, HostError, Output
-from gpufab_cli.module_utils.queries import allowed
+from gpufab_cli.module_utils.queries import allowed, batch
 
 
 class FakeHost:
@@ -93,6 +93,16 @@ class FakeHost:
             raise ForbiddenQueryError(" ".join(argv))
         return self._answer(argv)
 
+    def batch(self, commands):
+        """One program for several commands: here each answers for itself, unless the batch as a whole has an answer."""
+        found = batch(commands)
+        if found is None:
+            raise ForbiddenQueryError(str(commands))
+        whole = self.answers.get(found[0])
+        if whole is not None:
+            return whole(found[1]) if callable(whole) else whole
+        return dcb_batched([self._answer(command) for command in commands])
+
     def _answer(self, argv):
         answer = self.answers.get(tuple(argv))
         if answer is None:
@@ -162,6 +172,17 @@ def _ask(kind, question, library):
         return json.loads(json.dumps(question(kind(library))))
     except nvml.NvmlError as error:
         return Unknown(f"NVML: {error}")
+
+
+def dcb_batched(answers):
+    """What ``dcb -j -f -b -`` prints where the single shows would have printed these."""
+    unknown = next((answer for answer in answers if isinstance(answer, Unknown)), None)
+    if unknown is not None:
+        return unknown
+    objects = [answer.stdout.strip() for answer in answers if answer.rc == 0]
+    told = [(number, answer.stderr) for number, answer in enumerate(answers, 1) if answer.rc]
+    errors = "".join(f"{said.rstrip()}\nCommand failed -:{number}\n" for number, said in told)
+    return Output(1 if told else 0, ",".join(objects) + "\n", errors)
 
 
 def ok(value):

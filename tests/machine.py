@@ -21,7 +21,7 @@ from gpufab_cli.lab.hardware.tools.answer import Request
 from gpufab_cli.lab.hardware.vf_state import vf_name
 from gpufab_cli.module_utils.change import ABSENT, Unknown
 from gpufab_cli.module_utils.host import ForbiddenQueryError, HostError, Output
-from gpufab_cli.module_utils.queries import allowed
+from gpufab_cli.module_utils.queries import allowed, batch
 from tests.fakes import FakeHost
 from tests.unit.lab.conftest import FakeNode
 
@@ -174,6 +174,11 @@ class LabHost(FakeHost):
         said = dispatch.answer(self.hardware, Request(argv[0], tuple(argv[1:]), 0, 1))
         if said.program:
             return Output(0, self.addresses if "addr" in argv else "[]" if "-j" in argv else "", "")
+        return Output(said.rc, said.stdout, said.stderr)
+
+    def batch(self, commands):
+        argv, stdin = batch(commands)
+        said = dispatch.answer(self.hardware, Request(argv[0], argv[1:], 0, 1, stdin=stdin))
         return Output(said.rc, said.stdout, said.stderr)
 
     def query(self, *argv):

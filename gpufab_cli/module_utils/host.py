@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from . import nvml
 from .change import ABSENT, Absent, Unknown
-from .queries import allowed
+from .queries import allowed, batch
 from .texts import plain, whole_lines
 
 # Where vendor and distribution tools live; the environment of sudo, cron or udev is not trusted to say.
@@ -153,10 +153,24 @@ class Reader:
         """
         if not allowed(argv):
             raise ForbiddenQueryError(" ".join(argv))
+        return self._look(argv)
+
+    def batch(self, commands: Sequence[Sequence[str]]) -> Union[Output, Unknown]:
+        """What a program prints that is given several such commands on its stdin; Unknown likewise.
+
+        Raises:
+            ForbiddenQueryError: one of them is not on the allow-list, or nothing runs them all.
+        """
+        found = batch(commands)
+        if found is None:
+            raise ForbiddenQueryError("; ".join(" ".join(command) for command in commands))
+        return self._look(*found)
+
+    def _look(self, argv: Sequence[str], stdin: str = "") -> Union[Output, Unknown]:
         if argv[0] in self._hung:
             return Unknown(self._hung[argv[0]])
         try:
-            return _run(argv, QUERY_SECONDS)
+            return _run(argv, QUERY_SECONDS, stdin)
         except HangError as error:
             self._hung[argv[0]] = str(error)
             return Unknown(str(error))
@@ -347,7 +361,7 @@ def _wait_for_lock(handle: int, path: str, seconds: float) -> None:
             return
 
 
-def _run(argv: Sequence[str], seconds: float) -> Output:
+def _run(argv: Sequence[str], seconds: float, stdin: str = "") -> Output:
     """Run a command in its own session, so that a hung one is killed with all its children."""
     program = _find(argv[0])
     if program is None:
@@ -356,7 +370,7 @@ def _run(argv: Sequence[str], seconds: float) -> Output:
     try:
         process = subprocess.Popen(
             [program, *argv[1:]],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
@@ -365,7 +379,7 @@ def _run(argv: Sequence[str], seconds: float) -> Output:
     except OSError as error:
         raise HostError(f"{argv[0]} cannot be started: {error.strerror}") from error
     try:
-        stdout, stderr = process.communicate(timeout=seconds)
+        stdout, stderr = process.communicate(stdin.encode() or None, timeout=seconds)
     except subprocess.TimeoutExpired as error:
         _kill(process)
         raise HangError(f"{' '.join(argv)} did not answer within {seconds:.0f} s") from error
@@ -375,7 +389,7 @@ def _run(argv: Sequence[str], seconds: float) -> Output:
 def _kill(process: "subprocess.Popen[bytes]") -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    for stream in (process.stdout, process.stderr):
+    for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:
             stream.close()
     # One that is stuck in a driver does not even die; waiting for it would be the hang that the limit is to end.

@@ -6,7 +6,7 @@ listed only in the form that cannot (``dcb … show``, never ``dcb … set``).
 """
 
 import re
-from typing import Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
 NETDEV = r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,14}"
 IP = r"[0-9a-fA-F.:]{2,45}"
@@ -49,6 +49,18 @@ ALLOWED: Tuple[Tuple[str, ...], ...] = (
     ("rpm", "-qa", "--qf", r"%\{NAME\} %\{EPOCHNUM\}:%\{VERSION\}-%\{RELEASE\}\\n"),
     *(("apt-cache", *NO_CACHE, "madison", *([PACKAGE] * count)) for count in range(1, 13)),
 )
+
+
+BATCHES: Tuple[Tuple[Tuple[str, ...], Tuple[str, ...]], ...] = ((("dcb", "-j", "-f", "-b", "-"), ("dcb", "-j")),)
+"""Programs that take their commands from stdin, a line each, and how such a command begins when it stands alone."""
+
+
+def batch(commands: Sequence[Sequence[str]]) -> Optional[Tuple[Tuple[str, ...], str]]:
+    """The one program that runs all these commands, and its stdin; None unless each alone is allowed and it can."""
+    for argv, start in BATCHES:
+        if commands and all(allowed(command) and tuple(command[: len(start)]) == start for command in commands):
+            return argv, "".join(" ".join(command[len(start) :]) + "\n" for command in commands)
+    return None
 
 
 def allowed(argv: Sequence[str]) -> bool:

@@ -84,7 +84,9 @@ def in_range(found):
 @given(garbled(mlnx_outputs().map(lambda output: output[0])), st.integers(0, 2))
 def test_garbled_mlnx_qos_is_a_value_or_unknown(text, rc):
     in_range(
-        mlnx_qos.read(FakeHost(answers={("mlnx_qos", "-a", "-i", "ens1"): Output(rc, text, "")}), "ens1", buffers=True)
+        mlnx_qos.read(FakeHost(answers={("mlnx_qos", "-a", "-i", "ens1"): Output(rc, text, "")}), {"ens1": True})[
+            "ens1"
+        ]
     )
 
 
@@ -102,7 +104,7 @@ JSON = {
 @given(st.fixed_dictionaries({what: garbled(st.just(text)) for what, text in JSON.items()}))
 def test_garbled_dcb_is_a_value_or_unknown(texts):
     answers = {("dcb", "-j", what, "show", "dev", "ens1"): ok(text) for what, text in texts.items()}
-    in_range(dcb.read(FakeHost(answers=answers), "ens1", buffers=True))
+    in_range(dcb.read(FakeHost(answers=answers), {"ens1": True})["ens1"])
 
 
 @given(st.text() | st.integers().map(str) | st.integers().map(hex))

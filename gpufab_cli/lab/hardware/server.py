@@ -49,8 +49,8 @@ def serve_tools(path: Path, answer: Callable[[Request], Answer]) -> None:
         raw = b""
         while chunk := link.recv(65536):
             raw += chunk
-        name, *argv = raw.decode("utf-8", "surrogateescape").split("\0")
-        said = answer(Request(name, tuple(argv), uid, pid, lambda: _waits(link)))
+        name, stdin, *argv = raw.decode("utf-8", "surrogateescape").split("\0")
+        said = answer(Request(name, tuple(argv), uid, pid, lambda: _waits(link), stdin))
         out, err = said.stdout.encode(), said.stderr.encode()
         link.sendall(f"{said.rc}\t{said.program}\t{len(out)}\n".encode() + out + err)
 

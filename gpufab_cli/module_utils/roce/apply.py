@@ -122,7 +122,7 @@ def _wait_for_link(host: Host, netdev: str) -> None:
 def _ets(host: Host, port: Port, changes: Changes) -> None:
     """The three parts of ETS go in one request; those that do not change are set to what they are."""
     backend = probe.dcb_backend(host)
-    now = backend.read(host, port.netdev, buffers=False)
+    now = backend.read(host, {port.netdev: False})[port.netdev]
     parts: Dict[str, Any] = {
         name: changes[name].desired if name in changes else getattr(now, name)
         for name in ("prio_tc", "tc_tsa", "tc_bw")

@@ -51,10 +51,10 @@ class Ets:
 
 
 class DcbBackend(Protocol):
-    """DCB of a netdev. Every setter raises HostError with what failed."""
+    """DCB of netdevs. Every setter raises HostError with what failed."""
 
-    def read(self, host: Reader, netdev: str, *, buffers: bool) -> Dcb:
-        """All there is to read; the buffers only where they are asked for."""
+    def read(self, host: Reader, netdevs: Mapping[str, bool]) -> Dict[str, Dcb]:
+        """All there is to read of each netdev; the buffers only where they are asked for."""
 
     def set_owner(self, host: Host, netdev: str, owner: Owner) -> None:
         """Who runs DCBX."""

@@ -4,26 +4,38 @@ Grammar: iproute2 dcb/dcb_pfc.c, dcb_app.c, dcb_ets.c, dcb_buffer.c, dcb_dcbx.c.
 third element ``" "``.
 """
 
-from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple, TypeVar, Union
 
 from ..change import Unknown
 from ..host import Host, HostError, Output, Reader
 from ..texts import parse_json
+from . import dcb_batch
 from .backend import Dcb, Ets, Pairs
+from .dcb_batch import Answer
 from .seen import Owner
 from .want import DSCPS, PRIORITIES
 
 T = TypeVar("T")
 
 
-def read(host: Reader, netdev: str, *, buffers: bool) -> Dcb:
-    """What dcb shows of a netdev; ``buffers`` costs a command more and is Unknown where nobody asks for it."""
-    dscp, ets = read_dscp(host, netdev), read_ets(host, netdev)
+OBJECTS = ("app", "ets", "pfc", "dcbx")
+
+
+def read(host: Reader, netdevs: Mapping[str, bool]) -> Dict[str, Dcb]:
+    """What dcb shows of netdevs; the buffers, Unknown where nobody asks for them, of those that are true."""
+    asked = [(what, netdev) for netdev in netdevs for what in OBJECTS]
+    asked += [("buffer", netdev) for netdev, buffers in netdevs.items() if buffers]
+    answers = dcb_batch.ask(host, asked) if asked else {}
+    return {netdev: _read(answers, netdev) for netdev in netdevs}
+
+
+def _read(answers: Mapping[Tuple[str, str], Answer], netdev: str) -> Dcb:
+    dscp = _parse("app", netdev, answers["app", netdev], _parse_app)
+    ets = _parse("ets", netdev, answers["ets", netdev], _parse_ets)
     prio_tc, tc_tsa, tc_bw = (ets, ets, ets) if isinstance(ets, Unknown) else ets
-    pfc = _query(host, "pfc", netdev)
-    sizes = _query(host, "buffer", netdev) if buffers else Unknown("not asked for")
+    pfc, sizes = answers["pfc", netdev], answers.get(("buffer", netdev), Unknown("not asked for"))
     return Dcb(
-        dcbx=_read_owner(host, netdev),
+        dcbx=_owner(netdev, answers["dcbx", netdev]),
         trust=dscp if isinstance(dscp, Unknown) else "dscp" if dscp else "pcp",
         dscp=dscp,
         pfc=_parse("pfc", netdev, pfc, _parse_pfc),
@@ -36,17 +48,7 @@ def read(host: Reader, netdev: str, *, buffers: bool) -> Dcb:
     )
 
 
-def _query(host: Reader, what: str, netdev: str) -> Union[Output, Unknown]:
-    return host.query("dcb", "-j", what, "show", "dev", netdev)
-
-
-def _show(host: Reader, what: str, netdev: str, parse: Callable[[Dict[str, Any]], T]) -> Union[T, Unknown]:
-    return _parse(what, netdev, _query(host, what, netdev), parse)
-
-
-def _parse(
-    what: str, netdev: str, output: Union[Output, Unknown], parse: Callable[[Dict[str, Any]], T]
-) -> Union[T, Unknown]:
+def _parse(what: str, netdev: str, output: Answer, parse: Callable[[Dict[str, Any]], T]) -> Union[T, Unknown]:
     """Parse one ``dcb -j WHAT show``; whatever does not look like any known release is Unknown."""
     if isinstance(output, Unknown):
         return output
@@ -58,22 +60,8 @@ def _parse(
         return Unknown(f"dcb {what} show dev {netdev}: printed what no known release prints")
 
 
-def read_pfc(host: Reader, netdev: str) -> Union[Tuple[int, ...], Unknown]:
-    """The priorities that have PFC on."""
-    return _show(host, "pfc", netdev, _parse_pfc)
-
-
-def read_dscp(host: Reader, netdev: str) -> Union[Pairs, Unknown]:
-    """The (DSCP, priority) entries of the APP table, ascending."""
-    return _show(host, "app", netdev, _parse_app)
-
-
-def read_ets(host: Reader, netdev: str) -> Union[Tuple[Tuple[int, ...], Tuple[str, ...], Tuple[int, ...]], Unknown]:
-    """The traffic class of each priority, and the algorithm and bandwidth (percent) of each traffic class."""
-    return _show(host, "ets", netdev, _parse_ets)
-
-
 def _parse_pfc(data: Dict[str, Any]) -> Tuple[int, ...]:
+    """The priorities that have PFC on."""
     flags = data["prio_pfc"]
     if len(flags) != PRIORITIES or not all(isinstance(flag, bool) for flag in flags):
         raise ValueError("prio_pfc")
@@ -81,6 +69,7 @@ def _parse_pfc(data: Dict[str, Any]) -> Tuple[int, ...]:
 
 
 def _parse_app(data: Dict[str, Any]) -> Pairs:
+    """The (DSCP, priority) entries of the APP table, ascending."""
     if not isinstance(data, dict):
         raise TypeError("app")
     return tuple(
@@ -89,6 +78,7 @@ def _parse_app(data: Dict[str, Any]) -> Pairs:
 
 
 def _parse_ets(data: Dict[str, Any]) -> Tuple[Tuple[int, ...], Tuple[str, ...], Tuple[int, ...]]:
+    """The traffic class of each priority, and the algorithm and bandwidth (percent) of each traffic class."""
     prio_tc, tc_tsa, tc_bw = data["prio_tc"], data["tc_tsa"], data["tc_bw"]
     if not len(prio_tc) == len(tc_tsa) == len(tc_bw) == PRIORITIES:
         raise ValueError("ets")
@@ -97,9 +87,8 @@ def _parse_ets(data: Dict[str, Any]) -> Tuple[Tuple[int, ...], Tuple[str, ...], 
     return tuple(_int(tc, PRIORITIES - 1) for tc in prio_tc), tuple(tc_tsa), tuple(_int(bw, 100) for bw in tc_bw)
 
 
-def _read_owner(host: Reader, netdev: str) -> Union[Owner, Unknown]:
+def _owner(netdev: str, output: Answer) -> Union[Owner, Unknown]:
     """Who owns DCBX. A driver without getdcbx has no DCBX that could: the host's settings stand (net/dcb/dcbnl.c)."""
-    output = _query(host, "dcbx", netdev)
     if isinstance(output, Output) and output.rc != 0 and "Operation not supported" in output.stderr:
         return "host"
     return _parse("dcbx", netdev, output, _parse_dcbx)

@@ -9,21 +9,20 @@ from ..devices import Devices, Nic
 from ..host import Reader
 from ..processes import processes
 from . import bnxt, bonds, gids, probe, sysfs
-from .backend import Port
+from .backend import Dcb, Port
 from .seen import PortSeen, RoceSeen
 from .want import QosWant, RoceWant
 
 
 def gather(host: Reader, devices: Devices, want: RoceWant) -> RoceSeen:
     """Read every wanted Ethernet port that has exactly one netdev; what is wrong with the others the plan says."""
-    ports = {}
-    for port in want.ports:
-        nic = devices.nic(port.pci)
-        if nic is not None and is_candidate(nic):
-            found = _port(host, devices, nic, want.qos[port.qos])
-            if port.bond is not None and nic.netdev is not None:
-                found = replace(found, bond=bonds.read(host, nic.netdev))
-            ports[port.pci] = found
+    places = [(port, devices.nic(port.pci)) for port in want.ports]
+    fit = [(port, nic) for port, nic in places if nic is not None and is_candidate(nic)]
+    dcbs = probe.dcb_backend(host).read(host, {_name(nic): _wants_buffers(want.qos[port.qos]) for port, nic in fit})
+    ports = {port.pci: _port(host, devices, nic, want.qos[port.qos], dcbs[_name(nic)]) for port, nic in fit}
+    for port, nic in fit:
+        if port.bond is not None and nic.netdev is not None:
+            ports[port.pci] = replace(ports[port.pci], bond=bonds.read(host, nic.netdev))
     return RoceSeen(ports, _lldpad(host))
 
 
@@ -33,12 +32,21 @@ def is_candidate(nic: Nic) -> bool:
     return nic.netdev is not None and not nic.is_vf and not nic.nvswitch and not infiniband
 
 
-def _port(host: Reader, devices: Devices, nic: Nic, qos: QosWant) -> PortSeen:
+def _name(nic: Nic) -> str:
+    """The name of a candidate's one netdev."""
+    return nic.netdev.name if nic.netdev is not None else ""
+
+
+def _wants_buffers(qos: QosWant) -> bool:
+    return qos.prio_buffer is not None or qos.buffer_bytes is not None
+
+
+def _port(host: Reader, devices: Devices, nic: Nic, qos: QosWant, dcb: Dcb) -> PortSeen:
     owner = lag_owner(devices, nic)
-    port = Port(nic.pci, nic.netdev.name if nic.netdev else "", nic.rdma[0].name if len(nic.rdma) == 1 else None)
+    port = Port(nic.pci, _name(nic), nic.rdma[0].name if len(nic.rdma) == 1 else None)
     return PortSeen(
         pause=_pause(host, port.netdev),
-        **_dcb(host, port, qos),
+        **{"dscp_priority" if name == "dscp" else name: value for name, value in vars(dcb).items()},
         **_congestion(host, port, nic.driver, qos),
         rdma_cm_tos=sysfs.read_rdma_cm_tos(host, port.rdma),
         rdma_cm_mode=sysfs.read_rdma_cm(host, port.rdma, "default_roce_mode"),
@@ -52,13 +60,6 @@ def lag_owner(devices: Devices, nic: Nic) -> Optional[Nic]:
     if nic.rdma:
         return None
     return next((other for other in devices.bonded_with(nic) if len(other.rdma) == 1), None)
-
-
-def _dcb(host: Reader, port: Port, qos: QosWant) -> Dict[str, Any]:
-    buffers = qos.prio_buffer is not None or qos.buffer_bytes is not None
-    found = dict(vars(probe.dcb_backend(host).read(host, port.netdev, buffers=buffers)))
-    found["dscp_priority"] = found.pop("dscp")
-    return found
 
 
 def _congestion(host: Reader, port: Port, driver: str, qos: QosWant) -> Dict[str, Any]:

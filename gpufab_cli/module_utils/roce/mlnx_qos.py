@@ -6,7 +6,7 @@ and ignores the removal of a DSCP without a word. So each setting is a call of i
 believed: the read after it decides.
 """
 
-from typing import Iterable, Sequence
+from typing import Dict, Iterable, Mapping, Sequence
 
 from ..change import Unknown
 from ..host import Host, HostError, Reader
@@ -18,9 +18,12 @@ from .want import DSCPS, PRIORITIES
 _OWNERS = {"host": "os", "firmware": "fw"}
 
 
-def read(host: Reader, netdev: str, *, buffers: bool) -> Dcb:
-    """What mlnx_qos prints of a netdev. It always prints the buffers."""
-    del buffers
+def read(host: Reader, netdevs: Mapping[str, bool]) -> Dict[str, Dcb]:
+    """What mlnx_qos prints of netdevs. It always prints the buffers."""
+    return {netdev: _read(host, netdev) for netdev in netdevs}
+
+
+def _read(host: Reader, netdev: str) -> Dcb:
     output = host.query("mlnx_qos", "-a", "-i", netdev)
     if isinstance(output, Unknown):
         return mlnx_qos_text.nothing(output)

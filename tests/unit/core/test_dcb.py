@@ -8,6 +8,10 @@ from gpufab_cli.module_utils.roce import dcb
 from tests.fakes import FakeHost, failed, ok
 
 
+def read(reader, netdev="ens1", *, buffers=False):
+    return dcb.read(reader, {netdev: buffers})[netdev]
+
+
 def host(what, answer):
     return FakeHost(answers={("dcb", "-j", what, "show", "dev", "ens1"): answer})
 
@@ -21,24 +25,24 @@ ETS = (
 
 
 def test_pfc():
-    assert dcb.read_pfc(host("pfc", ok(PFC_3)), "ens1") == (3,)
+    assert read(host("pfc", ok(PFC_3))).pfc == (3,)
 
 
 def test_app_reads_past_the_third_element_that_iproute2_prints():
-    assert dcb.read_dscp(host("app", ok('{"dscp_prio":[[48,6," "],[26,3," "]]}')), "ens1") == ((26, 3), (48, 6))
+    assert read(host("app", ok('{"dscp_prio":[[48,6," "],[26,3," "]]}'))).dscp == ((26, 3), (48, 6))
 
 
 def test_an_empty_app_table_is_empty_and_not_unknown():
-    assert dcb.read_dscp(host("app", ok("{}")), "ens1") == ()
+    assert read(host("app", ok("{}"))).dscp == ()
 
 
 def test_two_priorities_of_one_dscp_are_both_seen():
-    assert dcb.read_dscp(host("app", ok('{"dscp_prio":[[26,3," "],[26,4," "]]}')), "ens1") == ((26, 3), (26, 4))
+    assert read(host("app", ok('{"dscp_prio":[[26,3," "],[26,4," "]]}'))).dscp == ((26, 3), (26, 4))
 
 
 def test_ets():
-    prio_tc, tc_tsa, tc_bw = dcb.read_ets(host("ets", ok(ETS)), "ens1")
-    assert (prio_tc, tc_tsa[6], tc_bw[3]) == ((0, 1, 2, 3, 4, 5, 6, 7), "strict", 50)
+    found = read(host("ets", ok(ETS)))
+    assert (found.prio_tc, found.tc_tsa[6], found.tc_bw[3]) == ((0, 1, 2, 3, 4, 5, 6, 7), "strict", 50)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +50,7 @@ def test_ets():
     ["", "\n", "null", "[]", "{}", '{"prio_pfc":[true]}', '{"prio_pfc":[0,0,0,1,0,0,0,0]}', "pfc-cap 8", "[" * 99999],
 )
 def test_anything_else_is_unknown(text):
-    found = dcb.read_pfc(host("pfc", Output(0, text, "")), "ens1")
+    found = read(host("pfc", Output(0, text, ""))).pfc
     assert isinstance(found, Unknown)
     assert "no known release" in found.reason
 
@@ -55,18 +59,17 @@ def test_anything_else_is_unknown(text):
     "text", ["[]", "null", '{"dscp_prio":[["AF31",3]]}', '{"dscp_prio":[[26]]}', '{"dscp_prio":3}']
 )
 def test_a_strange_app_table_is_unknown_and_never_empty(text):
-    assert isinstance(dcb.read_dscp(host("app", ok(text)), "ens1"), Unknown)
+    assert isinstance(read(host("app", ok(text))).dscp, Unknown)
 
 
 def test_a_device_without_dcb_says_why():
-    found = dcb.read_pfc(host("pfc", failed("Attribute read: Operation not supported\n")), "vlan401")
-    assert isinstance(found, Unknown)
-    found = dcb.read_pfc(host("pfc", failed("Attribute read: Operation not supported\n")), "ens1")
+    assert isinstance(read(host("pfc", failed("Attribute read: Operation not supported\n")), "vlan401").pfc, Unknown)
+    found = read(host("pfc", failed("Attribute read: Operation not supported\n"))).pfc
     assert found == Unknown("dcb pfc show dev ens1: exit 1: Attribute read: Operation not supported")
 
 
 def test_a_missing_tool_is_unknown():
-    assert dcb.read_pfc(FakeHost(), "ens1") == Unknown("dcb is not installed")
+    assert read(FakeHost()).pfc == Unknown("dcb is not installed")
 
 
 def writes(current, desired):
@@ -101,26 +104,26 @@ def test_dscp_map_changes_only_what_differs(current, desired, commands):
     ],
 )
 def test_who_runs_dcbx(text, owner):
-    assert dcb.read(host("dcbx", ok(text)), "ens1", buffers=False).dcbx == owner
+    assert read(host("dcbx", ok(text))).dcbx == owner
 
 
 def test_a_driver_without_dcbx_leaves_the_settings_to_the_host():
     answer = failed("Attribute read: Operation not supported\n")
-    assert dcb.read(host("dcbx", answer), "ens1", buffers=False).dcbx == "host"
+    assert read(host("dcbx", answer)).dcbx == "host"
 
 
 @pytest.mark.parametrize("answer", [ok("[]"), ok('{"x":true}'), failed("Attribute not found: x\n")])
 def test_a_driver_that_does_not_say_who_runs_dcbx_is_unknown(answer):
-    assert isinstance(dcb.read(host("dcbx", answer), "ens1", buffers=False).dcbx, Unknown)
+    assert isinstance(read(host("dcbx", answer)).dcbx, Unknown)
 
 
 def test_cable_and_buffers():
     sizes = '{"prio_buffer":[0,0,0,1,0,0,0,0],"buffer_size":[10,20,0,0,0,0,0,0],"total_size":99}'
     fake = host("pfc", ok(PFC_3))
     fake.answers["dcb", "-j", "buffer", "show", "dev", "ens1"] = ok(sizes)
-    found = dcb.read(fake, "ens1", buffers=True)
+    found = read(fake, "ens1", buffers=True)
     assert (found.cable_m, found.prio_buffer[3], found.buffer_bytes[1]) == (7, 1, 20)
-    assert isinstance(dcb.read(fake, "ens1", buffers=False).buffer_bytes, Unknown)
+    assert isinstance(read(fake).buffer_bytes, Unknown)
 
 
 def sets(act):

@@ -68,7 +68,7 @@ def test_json_of_no_known_release_is_unknown_everywhere(text):
     )
     assert isinstance(management.addresses(host), Unknown)
     assert isinstance(management.carried(host, {}), Unknown)
-    assert isinstance(dcb.read_dscp(host, "ens1"), Unknown)
+    assert isinstance(dcb.read(host, {"ens1": False})["ens1"].dscp, Unknown)
     assert isinstance(read_eswitch(host, PCI), Unknown)
     assert isinstance(gather_devices(host).nics[0].serial, Unknown)
     if text not in ('[{"dev": 7}]', '[{"nexthops": [null]}]'):  # names that mean nothing in this one
@@ -95,7 +95,7 @@ def test_what_only_looks_like_a_number_ends_nothing(digits):
     assert gids.read(host, "mlx5_0") == ()
     assert list(management.connections(host)) == []
     text = port().replace("Cable len: 7", f"Cable len: {digits}").replace("262016,", f"{digits},")
-    found = mlnx_qos.read(FakeHost(answers={("mlnx_qos", "-a", "-i", "ens1"): ok(text)}), "ens1", buffers=True)
+    found = mlnx_qos.read(FakeHost(answers={("mlnx_qos", "-a", "-i", "ens1"): ok(text)}), {"ens1": True})["ens1"]
     assert isinstance(found.cable_m, Unknown)
     assert isinstance(found.buffer_bytes, Unknown)
     assert found.pfc == (3,)
@@ -110,7 +110,7 @@ def test_a_number_at_the_end_of_half_a_line_is_not_that_number():
     text = port()
     text = text[: text.index("Cable len: 7") + len("Cable len: 7")]
     host = FakeHost(answers={("mlnx_qos", "-a", "-i", "ens1"): Output(0, text, "")})
-    assert isinstance(mlnx_qos.read(host, "ens1", buffers=True).cable_m, Unknown)
+    assert isinstance(mlnx_qos.read(host, {"ens1": True})["ens1"].cable_m, Unknown)
     table = "Configurations:   Default   Current   Next Boot\n  NUM_OF_VFS   0   0   16\n  SRIOV_EN   1   1   1"
     argv = ("mlxconfig", "-d", PCI, "-e", "q")
     host = FakeHost({"/usr/bin/mlxconfig": ""}, answers={argv: Output(0, table[:-2], "")})

@@ -16,9 +16,8 @@ SHARES = (50, 0, 0, 50, 0, 0, 0, 0)
 
 
 def read(answer):
-    return mlnx_qos.read(
-        FakeHost(answers={CALL: answer if isinstance(answer, Output) else ok(answer)}), "ens1", buffers=True
-    )
+    host = FakeHost(answers={CALL: answer if isinstance(answer, Output) else ok(answer)})
+    return mlnx_qos.read(host, {"ens1": True})["ens1"]
 
 
 def test_the_newest_release():
@@ -113,7 +112,7 @@ def test_anything_else_leaves_something_unknown_and_raises_nothing(text):
 
 
 def test_a_missing_tool_is_unknown():
-    assert mlnx_qos.read(FakeHost(), "ens1", buffers=True).pfc == Unknown("mlnx_qos is not installed")
+    assert mlnx_qos.read(FakeHost(), {"ens1": True})["ens1"].pfc == Unknown("mlnx_qos is not installed")
 
 
 def calls(act):

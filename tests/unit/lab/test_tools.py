@@ -1,5 +1,7 @@
 """Each tool against a transcript: a session on a machine fresh from the factory."""
 
+import json
+
 import pytest
 
 from gpufab_cli.lab.hardware import sriov
@@ -111,3 +113,29 @@ def test_ip_link_shows_vfs_where_they_belong(running, option, separator):
         "link-state auto, trust on, query_rss off",
         lines[2],
     ]
+
+
+def test_dcb_takes_a_batch_on_stdin(running):
+    rest = "ets show dev eth0\nets show dev nosuch\nfoo show dev eth0\n"
+    lines = f"pfc show dev {PORT}\n\n# none\ndcbx show dev {PORT}\n{rest}app show dev {PORT}\n"
+    said = dispatch.answer(running, Request("dcb", ("-j", "-f", "-b", "-"), 0, 1, stdin=lines))
+    assert (said.rc, said.stdout.count("\n")) == (1, 1)
+    alone = [call(running, "dcb", "-j", kind, "show", "dev", PORT).stdout for kind in ("pfc", "dcbx", "app")]
+    assert json.loads(f"[{said.stdout}]") == [json.loads(text) for text in alone]
+    assert said.stderr.splitlines() == [
+        "Attribute read: Operation not supported",
+        "Command failed -:5",
+        "Attribute read: No such device",
+        "Command failed -:6",
+        'Object "foo" is unknown',
+        "Command failed -:7",
+    ]
+
+
+def test_without_force_a_batch_of_dcb_ends_at_the_first_failure(running):
+    lines = f"pfc show dev eth0\npfc set dev {PORT} prio-pfc 3:on\n"
+    said = dispatch.answer(running, Request("dcb", ("-b", "-"), 0, 1, stdin=lines))
+    assert (said.rc, said.stderr.splitlines()[-1]) == (1, "Command failed -:1")
+    assert not any(running.port(PORT).pfc)
+    said = dispatch.answer(running, Request("dcb", ("-b", "-"), 0, 1, stdin=lines.partition("\n")[2]))
+    assert (said.rc, said.stdout, running.port(PORT).pfc[3]) == (0, "", True)

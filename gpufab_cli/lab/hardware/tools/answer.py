@@ -18,13 +18,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Request:
-    """One call of a tool: its arguments without the name, and who calls."""
+    """One call of a tool: its arguments without the name, who calls, and what dcb reads on stdin."""
 
     tool: str
     argv: tuple[str, ...]
     uid: int
     pid: int
     alive: Callable[[], bool] = lambda: True
+    stdin: str = ""
 
     @property
     def is_root(self) -> bool:

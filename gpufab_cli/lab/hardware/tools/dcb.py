@@ -39,11 +39,45 @@ _LONGEST_CABLE_M = 65535  # what fits the netlink field
 
 
 def answer(hw: Hardware, request: Request) -> Answer:
-    """Answers one call."""
+    """Answers one call, or all those of a batch on stdin."""
+    batch = next((place for place, word in enumerate(request.argv) if word in ("-b", "--batch")), None)
+    if batch is not None and request.argv[batch + 1 :] == ("-",):
+        given, words, unknown = options(request.argv[:batch], _OPTIONS)
+        return Answer(program=REAL) if words or unknown else _batch(hw, request, given)
     given, words, unknown = options(request.argv, _OPTIONS)
     target = _target(hw, words) if not unknown else None
-    if target is None:
-        return Answer(program=REAL)
+    return Answer(program=REAL) if target is None else _answer(hw, request, given, words, target)
+
+
+def _batch(hw: Hardware, request: Request, given: set[str]) -> Answer:
+    """Line by line (iproute2 lib/utils.c, do_batch). One JSON writer for all: a comma before each further object."""
+    printed: list[str] = []
+    errors = ""
+    for number, line in enumerate(request.stdin.split("\n"), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        target = _target(hw, words)
+        said = _elsewhere(hw, words) if target is None else _answer(hw, request, given, words, target)
+        printed += [said.stdout.rstrip("\n")] if said.stdout.strip() else []
+        errors += said.stderr
+        if said.rc:
+            errors += f"Command failed -:{number}\n"
+            if "f" not in given:
+                break
+    stdout = ",".join(printed) + "\n" if "j" in given else "".join(f"{text}\n" for text in printed)
+    return Answer(stdout, errors, int("Command failed" in errors))
+
+
+def _elsewhere(hw: Hardware, words: list[str]) -> Answer:
+    """What dcb says of a device without DCB, of one that is not there, and of objects that it does not know."""
+    if not any(is_prefix(words[0], kind) for kind, _ in _ACTIONS):
+        return Answer(stderr=f'Object "{words[0]}" is unknown\n', rc=1)
+    known = "".join(words[3:4]) in hw.live().names()
+    return Answer(stderr=f"Attribute read: {'Operation not supported' if known else 'No such device'}\n", rc=1)
+
+
+def _answer(hw: Hardware, request: Request, given: set[str], words: list[str], target: tuple[str, str, str]) -> Answer:
     kind, verb, netdev = target
     action = _ACTIONS[kind, verb]
     call = Call(hw, request, netdev, Words(words[4:], USAGE.get((kind, verb), "")), frozenset(given))
