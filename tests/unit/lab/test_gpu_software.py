@@ -2,6 +2,7 @@
 
 import pytest
 
+from gpufab_cli.lab import machine as lab_machine
 from gpufab_cli.lab.hardware import gpu_software
 from gpufab_cli.lab.hardware.state import Fault
 from gpufab_cli.lab.hardware.tools.answer import Request
@@ -42,7 +43,7 @@ def codes(host, way="any"):
     return {finding.code for finding in plan(host, way).findings}
 
 
-@pytest.mark.parametrize("kind", ["hgx-h100", "hgx-b200", "l40s-ofed", "l40s-inbox", "l40s-broadcom", "t4-guest"])
+@pytest.mark.parametrize("kind", lab_machine.names())
 def test_every_machine_is_in_order(tmp_path, kind):
     assert plan(machine(tmp_path, kind)).clean
 
