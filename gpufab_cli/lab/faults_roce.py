@@ -36,6 +36,7 @@ KINDS = (
         _mask(0xFF),
         on_port=True,
     ),
+    model("errors-rising", "the port drops a packet between any two looks at its counters", on_port=True),
     model("foreign-writer", "something sets the DSCP of CNPs back to 4 after every write", on_port=True),
     model(RELEASE, "mlnx_qos is of another release", "RELEASE"),
 )

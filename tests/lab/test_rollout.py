@@ -78,6 +78,18 @@ def test_a_canary_that_fails_stays_drained_and_the_rest_is_not_begun(fabric):
     assert fabric.lab.writes("gpu02") == []
 
 
+def test_a_canary_whose_errors_rise_is_the_last(fabric):
+    for name in fabric.names:
+        fabric.lab.break_(name, "pfc-off", port="1")
+    fabric.lab.break_("gpu01", "errors-rising", port="1")
+    fabric.lab.writes("gpu02", clear=True)
+    done = fabric.cli(*APPLY, rc=1)
+    assert "compute/1 rx_discards_phy +1" in done.stdout
+    assert "Stopped. Not begun: gpu02" in done.stdout
+    assert left(fabric) == ["resumed-gpu01"]  # it was fit, and idle ports count no errors
+    assert fabric.lab.writes("gpu02") == []
+
+
 def children(pid):
     """The processes below one, nearest first."""
     found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)

@@ -6,6 +6,7 @@ Methods that set something raise OSError with the errno the kernel gives; both f
 import errno
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ class Hardware:
         self.plug: Plug | None = None
         self.kernel_log: list[str] = []
         self.structure = 0  # grows whenever files of /sys may have come or gone
+        self._discarded: Counter[str] = Counter()
         self._lock = threading.RLock()
         self._thread = threading.local()
 
@@ -175,6 +177,11 @@ class Hardware:
     def carrier(self, netdev: str) -> bool:
         """Whether the link is up."""
         return self.live().carrier(netdev)
+
+    def discards(self, netdev: str) -> int:
+        """Packets that the port has dropped on their way in; while errors rise, one more at each look."""
+        self._discarded[netdev] += self.state.fault("errors-rising", netdev) is not None
+        return self._discarded[netdev]
 
     def negotiated(self, netdev: str) -> bool:
         """Whether DCBX in the firmware owns PFC, ETS and the map: what the host sets then, it soon sets back."""

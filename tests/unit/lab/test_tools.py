@@ -1,6 +1,7 @@
 """Each tool against a transcript: a session on a machine fresh from the factory."""
 
 import json
+import re
 
 import pytest
 
@@ -139,3 +140,14 @@ def test_without_force_a_batch_of_dcb_ends_at_the_first_failure(running):
     assert not any(running.port(PORT).pfc)
     said = dispatch.answer(running, Request("dcb", ("-b", "-"), 0, 1, stdin=lines.partition("\n")[2]))
     assert (said.rc, said.stdout, running.port(PORT).pfc[3]) == (0, "", True)
+
+
+def test_errors_rise_at_each_look_while_the_fault_lasts(running):
+    def dropped():
+        return re.search(r"rx_discards_phy: (\d+)", call(running, "ethtool", "-S", PORT).stdout)[1]
+
+    assert [dropped(), dropped()] == ["0", "0"]
+    running.set_fault(Fault("errors-rising", PORT))
+    assert [dropped(), dropped()] == ["1", "2"]
+    running.clear_fault("errors-rising")
+    assert dropped() == "2"

@@ -120,6 +120,7 @@ def _driver(hw: Hardware, netdev: str) -> str:
 def _statistics(hw: Hardware, netdev: str) -> str:
     counters = dict.fromkeys(("rx_out_of_buffer", "rx_vport_rdma_unicast_packets", "rx_vport_rdma_unicast_bytes"), 0)
     counters |= dict.fromkeys(("rx_discards_phy", "tx_discards_phy", "rx_pause_ctrl_phy", "tx_pause_ctrl_phy"), 0)
+    counters["rx_discards_phy"] = hw.discards(netdev)
     counters["link_down_events_phy"] = hw.port(netdev).link_downs
     for priority in range(PRIORITIES):
         counters |= dict.fromkeys((f"rx_prio{priority}_{name}" for name in (*_PRIO_RX, "marked")), 0)
