@@ -112,7 +112,7 @@ def _class_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def mask(value: str) -> tuple[int, ...]:
     """The priorities of a firmware's mask, in decimal or hexadecimal."""
-    if not re.fullmatch(r"0x[0-9a-fA-F]{1,2}|[0-9]{1,3}", value) or int(value, 0) >= 1 << PRIORITIES:
+    if not re.fullmatch(r"0x[0-9a-fA-F]{1,2}|0|[1-9][0-9]{0,2}", value) or int(value, 0) >= 1 << PRIORITIES:
         raise UnreadableError(f"mask of priorities: {value}")
     return tuple(priority for priority in range(PRIORITIES) if int(value, 0) & 1 << priority)
 
@@ -144,6 +144,6 @@ def dcqcn(values: Mapping[str, int], names: Mapping[str, str], knob: str, where:
 def hexadecimal(text: str) -> dict[str, int]:
     """Files of one number each, as bnxt_re prints it: 0 or 0x…; a line each: name, number."""
     rows = [line.split() for line in text.splitlines()]
-    if not all(row[1:] and re.fullmatch("0|0x[0-9a-f]{1,8}", row[1]) for row in rows):
+    if not all(len(row) == 2 and re.fullmatch("0|0x[0-9a-f]{1,8}", row[1]) for row in rows):  # noqa: PLR2004
         raise UnreadableError("configfs of bnxt_re: printed what no known release prints")
     return {name: int(value, 16) for name, value in rows}

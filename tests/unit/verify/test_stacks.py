@@ -170,3 +170,15 @@ def test_what_cannot_be_read_is_unknown(check, stack):
 def test_the_core_would_not_know_either_what_is_unknown_here():
     text = port(classes=class_lines(NUMBERS, TSA, SHARES, numbered=False))
     assert isinstance(mlnx_qos_text.parse(text, "", "ens1").prio_tc, Unknown)
+
+
+@pytest.mark.parametrize("text", ["ecn_enable", "ecn_enable 1", "ecn_enable 0x1 0x1", "ecn_enable 0x123456789"])
+def test_numbers_of_bnxt_are_two_words_a_line(text):
+    with pytest.raises(UnreadableError):
+        stacks.hexadecimal(text)
+
+
+@pytest.mark.parametrize("value", ["", "08", "0x", "0x100", "256", "-1", "8 "])
+def test_what_is_no_mask_of_eight_priorities(value):
+    with pytest.raises(UnreadableError):
+        stacks.mask(value)
