@@ -221,6 +221,44 @@ ports:
 allow: [traffic]
 """,
     ),
+    Page(
+        feature="nccl_env",
+        title="What NCCL is told on the node and in containers",
+        text=(
+            "Keeps gpufab's lines of /etc/nccl.conf: the rails' RDMA devices by their exact names on this node, the "
+            "traffic class of the fabric's lossless class, socket interfaces and tuning that the installed release "
+            "knows. The same values go to enroot, a Slurm task prolog or an environment file where asked for.",
+            "Lines of the site stay. Where they say otherwise the file is left alone, unless takeover is given.",
+            "A traffic class is announced only once the NICs' maps lead it to the lossless priority; until then the "
+            "file waits. Nothing here touches traffic: NCCL reads the file when a job starts.",
+        ),
+        example="""\
+rails:
+  - {rail: compute/0, pci: "0000:18:00.0", transport: roce}
+roce: {traffic_class: 106, priority: 3, pfc: true}
+socket_interfaces: [eno1]
+variables: {NCCL_IB_QPS_PER_CONNECTION: "4"}
+containers: [enroot]
+""",
+    ),
+    Page(
+        feature="mpi",
+        title="What Open MPI and UCX are told, and the program that binds ranks",
+        text=(
+            "Keeps gpufab's lines of openmpi-mca-params.conf, prte-mca-params.conf and ucx.conf: UCX over the rails' "
+            "devices, in the same traffic class as NCCL's, and how ranks are bound. Each Open MPI that is found gets "
+            "what its release knows.",
+            "Installs gpufab-bind, which runs a program on the CPUs and the memory next to its rank's GPU.",
+        ),
+        example="""\
+implementation: openmpi
+rails:
+  - {rail: compute/0, pci: "0000:18:00.0", transport: roce}
+roce: {traffic_class: 106, priority: 3, pfc: true}
+tls: [rc, cuda, sm, self]
+binding: none
+""",
+    ),
 )
 PAGES = {page.feature: page for page in _PAGES}
 """The page of each feature."""

@@ -8,6 +8,8 @@ from gpufab_cli.intent.dvfs import dvfs_want
 from gpufab_cli.intent.gpu_stack import gpu_stack_want
 from gpufab_cli.intent.limits import limits_want
 from gpufab_cli.intent.links import links_want
+from gpufab_cli.intent.mpi import mpi_want
+from gpufab_cli.intent.nccl_env import nccl_env_want
 from gpufab_cli.intent.node import node_want
 from gpufab_cli.intent.numa import numa_want
 from gpufab_cli.intent.packages import nccl_want, ofed_want
@@ -29,6 +31,8 @@ FEATURES = (
     "gpu_stack",
     "limits",
     "numa",
+    "nccl_env",
+    "mpi",
 )
 """The features that a fabric can manage, in the order in which the roles run."""
 
@@ -78,6 +82,8 @@ def _host_wants(spec: FabricSpec, lock: Lock, host: Host) -> Wants:
         "gpu_stack": gpu_stack_want(spec, host),
         "limits": limits_want(spec, host),
         "numa": numa_want(spec, lock, host),
+        "nccl_env": nccl_env_want(spec, lock, host),
+        "mpi": mpi_want(spec, lock, host),
     }
     managed = {feature: want for feature, want in wants.items() if want is not None}
     return {"node": node_want(managed), **managed}

@@ -21,6 +21,7 @@ def sources() -> Dict[str, str]:
     # Imported by statements, not by name: so Ansible sees them when it collects what a module needs. Late, because the
     # features import this file.
     from . import ansible_module, program  # noqa: F401
+    from .bind import command  # noqa: F401
     from .dvfs import job  # noqa: F401
     from .features import FEATURES
     from .packages import module  # noqa: F401

@@ -156,14 +156,14 @@ def gather(host: Reader) -> Devices:
         return Devices()
     interfaces, info = addresses(host), _devlink_info(host)
     uses = _Uses(interfaces, carried(host, interfaces))
-    nics, gpus = [], []
+    nics, found = [], []
     for pci in functions:
         folder = f"{PCI_DEVICES}/{pci}"
         if host.exists(f"{folder}/net") or host.exists(f"{folder}/infiniband"):
             nics.append(_nic(host, pci, uses, info))
-        elif _text(host, f"{folder}/class") in CLASS_GPU and _text(host, f"{folder}/vendor") == NVIDIA:
-            gpus.append(_gpu(host, pci))
-    return Devices(tuple(nics), tuple(gpus), numa.gather(host))
+        elif _is_gpu(host, folder):
+            found.append(_gpu(host, pci))
+    return Devices(tuple(nics), tuple(found), numa.gather(host))
 
 
 @dataclass(frozen=True)
@@ -183,12 +183,12 @@ def _nic(host: Reader, pci: str, uses: _Uses, info: Union[Mapping[str, Any], Unk
         driver=_driver(host, pci),
         vendor=_text(host, f"{folder}/vendor"),
         device=_text(host, f"{folder}/device"),
-        numa_node=_number(host.read(f"{folder}/numa_node"), -1),
+        numa_node=numa_node(host, pci),
         is_vf=host.exists(f"{folder}/physfn"),
         netdevs=tuple(_netdev(host, name, uses) for name in _list(host, f"{folder}/net")),
         rdma=rdma,
         nvswitch=any(device.link_layer == "InfiniBand" for device in rdma) and _manages_nvswitch(host, folder),
-        above=_above(host, pci),
+        above=above(host, pci),
         **identity,
     )
 
@@ -199,6 +199,22 @@ def _manages_nvswitch(host: Reader, folder: str) -> bool:
     return isinstance(data, bytes) and b"SW_MNG" in data
 
 
+def gpus(host: Reader) -> Tuple[Gpu, ...]:
+    """The GPUs alone. Nothing but sysfs is read, which needs no root and takes no time."""
+    functions = host.names(PCI_DEVICES)
+    found = functions if isinstance(functions, tuple) else ()
+    return tuple(_gpu(host, pci) for pci in found if _is_gpu(host, f"{PCI_DEVICES}/{pci}"))
+
+
+def numa_node(host: Reader, pci: str) -> int:
+    """The NUMA node of a function; -1 where the firmware does not say."""
+    return _number(host.read(f"{PCI_DEVICES}/{pci}/numa_node"), -1)
+
+
+def _is_gpu(host: Reader, folder: str) -> bool:
+    return _text(host, f"{folder}/class") in CLASS_GPU and _text(host, f"{folder}/vendor") == NVIDIA
+
+
 def _gpu(host: Reader, pci: str) -> Gpu:
     folder = f"{PCI_DEVICES}/{pci}"
     return Gpu(
@@ -206,12 +222,12 @@ def _gpu(host: Reader, pci: str) -> Gpu:
         vendor=_text(host, f"{folder}/vendor"),
         device=_text(host, f"{folder}/device"),
         driver=_driver(host, pci),
-        numa_node=_number(host.read(f"{folder}/numa_node"), -1),
-        above=_above(host, pci),
+        numa_node=numa_node(host, pci),
+        above=above(host, pci),
     )
 
 
-def _above(host: Reader, pci: str) -> Tuple[str, ...]:
+def above(host: Reader, pci: str) -> Tuple[str, ...]:
     """What lies between a function and the CPU, as the device tree nests it; also where firmware puts it deeper."""
     target = host.link(f"{PCI_DEVICES}/{pci}")
     parts = target.split("/") if isinstance(target, str) else []

@@ -79,6 +79,18 @@ def _numa() -> Any:
     return Numa()
 
 
+def _nccl_env() -> Any:
+    from .nccl_env.feature import NcclEnv
+
+    return NcclEnv()
+
+
+def _mpi() -> Any:
+    from .mpi.feature import Mpi
+
+    return Mpi()
+
+
 _MAKERS: Dict[str, Callable[[], Any]] = {
     "node": _node,
     "kernel": _kernel,
@@ -92,6 +104,8 @@ _MAKERS: Dict[str, Callable[[], Any]] = {
     "gpu_stack": _gpu_stack,
     "limits": _limits,
     "numa": _numa,
+    "nccl_env": _nccl_env,
+    "mpi": _mpi,
 }
 
 

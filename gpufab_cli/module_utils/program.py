@@ -23,6 +23,7 @@ MARKER = "--- gpufab snapshot 1 ---"
 RESTORE_ALLOW = frozenset({Impact.TRAFFIC, Impact.LINK_FLAP})
 """What a restore may do to its own devices; never a management port, never more."""
 OK, FAILED, USAGE = 0, 1, 2
+_WORDS = "collect | counters | restore early|late | restore device PCI-ADDRESS | job begin|end|sweep | bind PROGRAM"
 
 
 @dataclass(frozen=True)
@@ -119,16 +120,25 @@ def _job(verb: str) -> int:
     return OK
 
 
+def _bind(argv: List[str]) -> int:
+    """What ``gpufab-bind`` runs for each rank, which needs nothing else of all this."""
+    from .bind import command
+
+    return command.run(Reader(), argv)
+
+
 def main(argv: List[str]) -> int:
-    """Run ``collect``, ``counters``, ``restore early|late|device PCI`` or ``job begin|end|sweep``."""
+    """Run ``collect``, ``counters``, ``restore early|late|device PCI``, ``job begin|end|sweep`` or ``bind PROGRAM``."""
     if argv == ["collect"]:
         return collect(Reader(), sys.stdin, sys.stdout)
     if argv == ["counters"]:
         return OK if counters.answer(Reader(), sys.stdin, sys.stdout, MARKER) else USAGE
     if argv[:1] == ["job"] and " ".join(argv[1:]) in _JOBS:
         return _job(argv[1])
+    if argv[:1] == ["bind"]:
+        return _bind(argv[1:])
     phase = _phase(argv[1:]) if argv[:1] == ["restore"] else None
     if phase is None:
-        _say("usage: collect | counters | restore early|late | restore device PCI-ADDRESS | job begin|end|sweep")
+        _say(f"usage: {_WORDS}")
         return USAGE
     return restore(Host(), phase)

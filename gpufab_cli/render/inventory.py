@@ -23,7 +23,20 @@ HEADER = f"{MARK} from fabric.yml; edit that, then run `gpufab render`.\n---\n"
 FILE = "gpufab.yml"
 """Name of each file of variables; the site's own files lie beside it."""
 
-PER_HOST = frozenset({"roce_ports", "links_ports", "dvfs_gpus", "numa_ports", "sriov_ports", "nic_firmware_ports"})
+PER_HOST = frozenset(
+    {
+        "roce_ports",
+        "links_ports",
+        "dvfs_gpus",
+        "numa_ports",
+        "sriov_ports",
+        "nic_firmware_ports",
+        "nccl_env_rails",
+        "nccl_env_socket_ports",
+        "mpi_rails",
+        "mpi_socket_ports",
+    }
+)
 """The variables that the lock gives each host; all others are the same for all hosts of a profile."""
 
 

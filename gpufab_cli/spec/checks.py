@@ -11,6 +11,8 @@ from gpufab_cli.spec import ranges
 from gpufab_cli.spec.bond import bond_faults
 from gpufab_cli.spec.dvfs import job_faults
 from gpufab_cli.spec.faults import Fault, Nested
+from gpufab_cli.spec.mpi import mpi_faults
+from gpufab_cli.spec.nccl_env import nccl_env_faults
 from gpufab_cli.spec.override import overridden
 from gpufab_cli.spec.sriov import sriov_faults
 
@@ -145,6 +147,8 @@ def profile_faults(spec: "FabricSpec", profile: "Profile") -> Iterator[Fault]:
     yield from job_faults(profile.gpus, profile.jobs)
     yield from sriov_faults(spec, profile)
     yield from bond_faults(spec, profile)
+    yield from nccl_env_faults(spec, profile)
+    yield from mpi_faults(spec, profile)
     seen: set[tuple[str, int]] = set()
     for index, ports in enumerate(profile.ports):
         loc: Loc = ("ports", index)

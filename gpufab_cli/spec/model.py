@@ -21,6 +21,8 @@ from gpufab_cli.spec.faults import raise_any
 from gpufab_cli.spec.gpu_stack import GpuStackEntry
 from gpufab_cli.spec.hooks import Hook, hook_faults
 from gpufab_cli.spec.limits import Limits
+from gpufab_cli.spec.mpi import Mpi
+from gpufab_cli.spec.nccl_env import NcclEnv
 from gpufab_cli.spec.numa import Numa
 from gpufab_cli.spec.override import overridden
 from gpufab_cli.spec.packages import Nccl, Rdma
@@ -180,6 +182,10 @@ class Profile(Model):
     """Resource limits of logins and services; not managed if left out."""
     numa: Numa | None = None
     """Interrupts, memory and PCI Express next to GPUs and NICs; not managed if left out."""
+    nccl_env: NcclEnv | None = None
+    """What NCCL is told (/etc/nccl.conf); not managed if left out."""
+    mpi: Mpi | None = None
+    """What Open MPI and UCX are told; not managed if left out."""
 
     def rails_of(self, network: str, numbers: tuple[int, ...] | None) -> "tuple[Rail, ...]":
         """The ports of a host on a network, or those of them with the numbers."""
@@ -204,6 +210,8 @@ class HostEntry(Model):
     """IP address or name to connect to, or a range of as many; the host's name if left out."""
     state: State = "active"
     """active; maintenance: reachable, but no role touches it; absent: only its name is kept."""
+    leaf: Name | None = None
+    """The leaf switch or rack that the hosts are on; gpufab launch puts the ranks of one leaf together."""
     override: dict[str, Any] | None = None
     """What is otherwise than in the profile, written as there; mappings are merged, null takes a value away."""
 
@@ -217,7 +225,8 @@ class HostEntry(Model):
         names = ranges.expand(self.name)
         addresses = ranges.expand(self.address) if self.address is not None else names
         return tuple(
-            Host(name, address, self.profile, self.state, entry) for name, address in zip(names, addresses, strict=True)
+            Host(name, address, self.profile, self.state, entry, self.leaf)
+            for name, address in zip(names, addresses, strict=True)
         )
 
 
@@ -233,6 +242,7 @@ class Host:
     profile: str
     state: State
     entry: int
+    leaf: str | None = None
 
 
 class Connection(Model):

@@ -42,6 +42,7 @@ RESERVED = frozenset(
         "limits",
         "links",
         "localhost",
+        "mpi",
         "nccl",
         "node",
         "numa",

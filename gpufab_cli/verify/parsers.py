@@ -3,7 +3,7 @@
 import ipaddress
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpufab_cli.verify.reading import UnreadableError
@@ -212,3 +212,18 @@ def udev_faults(text: str) -> Iterator[str]:
             yield f"line {number}: {rest}"
     targets, labels = ({value for key, value in pairs if key == kind} for kind in ("GOTO", "LABEL"))
     yield from (f"GOTO {name} leads nowhere" for name in sorted(targets - labels))
+
+
+def settings(text: str, *, first: bool) -> dict[str, str]:
+    """``NAME=VALUE`` lines, of several about a name the first or the last."""
+    pairs = [line.partition("=")[::2] for line in text.splitlines() if "=" in line and not line.startswith("#")]
+    return dict(reversed(pairs) if first else pairs)
+
+
+def rail_devices(names: str, rails: Sequence[Mapping[str, str]]) -> list[str]:
+    """The RDMA devices of rails in their order, from lines of a PCI address and a name.
+
+    A bonded port has its RDMA device at another address of the bond, which is a rail too.
+    """
+    found = dict(line.split() for line in names.splitlines() if line)
+    return list(dict.fromkeys(found[rail["pci"]] for rail in rails if rail["pci"] in found))

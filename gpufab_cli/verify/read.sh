@@ -1,5 +1,5 @@
 # Prints what there is of a node and of its ports, a section each.
-# Run as: sh -c SCRIPT read [clocks] [kernel] [numa] [stack] [limits:SERVICE,...] [packages] [PCI=PARAMETER,PARAMETER...]... [PCI]...
+# Run as: sh -c SCRIPT read [clocks] [kernel] [numa] [stack] [nccl] [mpi] [limits:SERVICE,...] [packages] [PCI=PARAMETER,PARAMETER...]... [PCI]...
 # It only looks. Every program has a time limit, and one that hangs is not asked again.
 export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
 hung=' '
@@ -352,6 +352,37 @@ packages() {
     [ -n "$library" ] && readlink -f "$library"
 }
 
+# The name of each RDMA device with a PCI address before it.
+names() {
+    section names 0
+    for path in /sys/class/infiniband/*; do
+        device=$(readlink -f "$path/device")
+        [ -e "$path" ] && printf '%s %s\n' "${device##*/}" "${path##*/}"
+    done
+}
+
+# What NCCL is told: on the node, in enroot containers, by environment file, and by Slurm's task prolog as it runs.
+nccl() {
+    names
+    files nccl/conf /etc/nccl.conf
+    files nccl/enroot /etc/enroot/environ.d/50-gpufab-nccl.env
+    files nccl/env-file /etc/gpufab/nccl.env
+    probe nccl/slurm /etc/slurm/gpufab-task-prolog.sh
+}
+
+# What UCX and each Open MPI are told, and whether the program that binds ranks runs.
+mpi() {
+    names
+    files mpi/ucx /etc/ucx/ucx.conf
+    section mpi/pml 0
+    for path in /etc/openmpi*/openmpi-mca-params.conf /usr/mpi/gcc/openmpi*/etc/openmpi-mca-params.conf; do
+        [ -e "$path" ] && printf '%s %s\n' "$path" "$(sed -n 's/^ *pml *= *//p' "$path" | tail -n 1)"
+    done
+    section mpi/libucp 0
+    ldconfig -p | grep -m 1 libucp.so.0
+    probe mpi/bind /usr/local/bin/gpufab-bind --help
+}
+
 # firmware PCI PARAMETER,... [SECTION]: parameters of the card, by whichever of the two programs there is.
 firmware() {
     tool=mstconfig
@@ -393,6 +424,8 @@ for asked in "$@"; do
         kernel) kernel ;;
         stack) stack ;;
         numa) numa ;;
+        nccl) nccl ;;
+        mpi) mpi ;;
         limits:*) limits "${asked#limits:}" ;;
         packages) packages ;;
         *=*) firmware "${asked%%=*}" "${asked#*=}" ;;

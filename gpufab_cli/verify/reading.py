@@ -28,6 +28,8 @@ _WORDS = {
     "kernel": "kernel",
     "stack": "gpu_stack",
     "numa": "numa",
+    "nccl": "nccl_env",
+    "mpi": "mpi",
 }  # what is looked at only for a feature
 _SUDO = 'sudo -n true 2>/dev/null && exec sudo -n "$@"; exec "$@"'
 _SECTION = re.compile(r"^@@gpufab (\S+) (\S+)$", re.MULTILINE)

@@ -1,0 +1,60 @@
+"""NCCL is told the rails by their names on this node, and the class that the fabric declares."""
+
+import pytest
+
+from gpufab_cli.verify import parsers
+from gpufab_cli.verify.expected import Node
+from gpufab_cli.verify.reading import Reading
+
+pytestmark = pytest.mark.wishes("nccl_env")
+CONF = "/etc/nccl.conf"
+ECN_BITS = 2
+
+
+def told(reading: Reading) -> dict[str, str]:
+    """The file as NCCL reads it: of two lines about a name the first counts."""
+    return parsers.settings(reading.section("nccl/conf").require(CONF), first=True)
+
+
+def test_devices(node: Node, reading: Reading) -> None:
+    """Exactly the rails' devices, in the order of rails, each once."""
+    names = parsers.rail_devices(reading.section("names").text, node.wishes["nccl_env"]["rails"])
+    wanted = "=" + ",".join(f"{name}:1" for name in names)
+    found = told(reading).get("NCCL_IB_HCA", "")
+    assert found == wanted, f"NCCL_IB_HCA is {found or 'not set'}, wanted {wanted}"
+
+
+@pytest.mark.wishes("nccl_env", "roce")
+def test_class(node: Node, reading: Reading) -> None:
+    """NCCL's traffic has the DSCP of the declared class."""
+    wanted = node.wishes["nccl_env"]["roce"]["traffic_class"]
+    found = told(reading).get("NCCL_IB_TC", "")
+    assert found.isdigit(), f"NCCL_IB_TC is {found or 'not set'}, wanted {wanted}"
+    assert int(found) >> ECN_BITS == wanted >> ECN_BITS, f"NCCL_IB_TC is {found}, wanted {wanted}"
+
+
+@pytest.mark.wishes("nccl_env", "variables")
+def test_variables(node: Node, reading: Reading) -> None:
+    """No declared variable has another value; one that an old release does not know may be missing."""
+    found = told(reading)
+    for name, value in node.wishes["nccl_env"]["variables"].items():
+        assert found.get(name, value) == value, f"{name} is {found[name]}, wanted {value}"
+
+
+@pytest.mark.wishes("nccl_env", "socket_interfaces")
+def test_sockets(node: Node, reading: Reading) -> None:
+    """Exactly the declared interfaces."""
+    wanted = "=" + ",".join(node.wishes["nccl_env"]["socket_interfaces"])
+    found = told(reading).get("NCCL_SOCKET_IFNAME", "")
+    assert found == wanted, f"NCCL_SOCKET_IFNAME is {found or 'not set'}, wanted {wanted}"
+
+
+@pytest.mark.wishes("nccl_env", "containers")
+def test_containers(node: Node, reading: Reading) -> None:
+    """Containers are told the same; of the task prolog what it prints counts."""
+    here = told(reading)
+    for kind in node.wishes["nccl_env"]["containers"]:
+        text = reading.section(f"nccl/{kind}").require(kind).replace("export ", "")
+        there = parsers.settings(text, first=True)
+        odd = [name for name in ("NCCL_IB_HCA", "NCCL_IB_TC") if there.get(name) != here.get(name)]
+        assert not odd, f"{kind}: {odd[0]} is {there.get(odd[0], 'not set')}, {CONF} has {here.get(odd[0], 'none')}"

@@ -1,0 +1,123 @@
+"""gpufab-bind: which rank, which GPU, which CPUs and memory; the kernel's calls on a process of their own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from gpufab_cli.module_utils.archive import build
+from gpufab_cli.module_utils.bind import command, machine
+from gpufab_cli.module_utils.bind.binding import BindError, Machine, Place, choose
+from gpufab_cli.module_utils.bind.ranks import local_rank
+from gpufab_cli.module_utils.topology.numa import Numa, NumaNode
+from tests.machine import LabHost
+
+TWO = Numa((NumaNode(0, "0-3,8-11", distances=((0, 10), (1, 21))), NumaNode(1, "4-7", distances=((0, 21), (1, 10)))))
+NO_MEMORY = Numa((TWO.nodes[0], NumaNode(1, "4-7", memory=False, distances=((0, 21), (1, 10)))))
+GPU_MEMORY = Numa((NumaNode(0, "0-71", distances=((0, 10), (1, 80))), NumaNode(1, "", distances=((0, 80), (1, 10)))))
+
+
+def gpus(*nodes):
+    return tuple(Place(str(n), f"0000:{n + 16:02x}:00.0", node) for n, node in enumerate(nodes))
+
+
+def bound(numa, nodes, rank, visible=None):
+    found = choose(Machine(gpus(*nodes), (), numa), rank, visible)
+    return found.gpu.name, found.cpus, found.memory
+
+
+@pytest.mark.parametrize(
+    ("environment", "rank"),
+    [
+        ({"OMPI_COMM_WORLD_LOCAL_RANK": "3"}, 3),
+        ({"SLURM_LOCALID": "2"}, 2),
+        ({"MPI_LOCALRANKID": "1"}, 1),
+        ({"LOCAL_RANK": "5"}, 5),
+        ({"SLURM_LOCALID": "0", "LOCAL_RANK": "5", "TORCHELASTIC_RUN_ID": "x"}, 5),  # srun torchrun
+        ({"OMPI_COMM_WORLD_LOCAL_RANK": "3", "LOCAL_RANK": "0"}, 3),
+        ({"SLURM_LOCALID": "x"}, None),
+        ({}, None),
+    ],
+)
+def test_the_launcher_tells_the_rank(environment, rank):
+    assert local_rank(environment)[0] == rank
+
+
+@pytest.mark.parametrize(
+    ("numa", "nodes", "rank", "visible", "wanted"),
+    [
+        (TWO, (0, 0, 1, 1), 0, None, ("0", (0, 1, 2, 3, 8, 9, 10, 11), (0,))),
+        (TWO, (0, 0, 1, 1), 3, None, ("3", (4, 5, 6, 7), (1,))),
+        (TWO, (0, 0, 1, 1), 1, "2,3", ("3", (4, 5, 6, 7), (1,))),
+        (TWO, (0, 0, 1, 1), 1, "3", ("3", (4, 5, 6, 7), (1,))),  # each rank has its own from the scheduler
+        (NO_MEMORY, (0, 1), 1, None, ("1", (4, 5, 6, 7), (0,))),
+        (GPU_MEMORY, (1,), 0, None, ("0", tuple(range(72)), (0,))),  # never bound to the GPU's own memory
+        (TWO, (-1,), 0, None, ("0", (), ())),
+    ],
+)
+def test_a_rank_is_next_to_its_gpu(numa, nodes, rank, visible, wanted):
+    assert bound(numa, nodes, rank, visible) == wanted
+
+
+@pytest.mark.parametrize(
+    ("rank", "visible", "said"),
+    [
+        (2, None, "local rank 2, and there are 2 GPUs"),
+        (0, "GPU-3f2a", "names GPUs otherwise than by number"),
+        (0, "7", "CUDA_VISIBLE_DEVICES=7, and there are 2 GPUs"),
+        (0, "", "CUDA_VISIBLE_DEVICES="),
+    ],
+)
+def test_what_cannot_be_bound_is_told(rank, visible, said):
+    with pytest.raises(BindError, match=said):
+        choose(Machine(gpus(0, 1), (), TWO), rank, visible)
+
+
+def test_a_whole_machine_and_its_own_nics(tmp_path):
+    host = LabHost(tmp_path, rails=4)
+    host.files["/etc/nccl.conf"] = "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1\n"
+    found = [choose(machine.gather(host, nics=True), rank, None) for rank in range(4)]
+    assert [binding.nics for binding in found] == [(f"mlx5_{n}",) for n in range(4)]
+    assert machine.exported(("mlx5_2",)) == {"NCCL_IB_HCA": "=mlx5_2:1", "UCX_NET_DEVICES": "mlx5_2:1"}
+    assert command.words(found[0], "bind").startswith("GPU 0 (0000:")
+
+
+def test_nothing_is_run_where_there_is_no_rank_or_no_program(tmp_path, capsys, monkeypatch):
+    for name in ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    host = LabHost(tmp_path, rails=1)
+    assert command.run(host, ["true"]) == command.FAILED
+    assert "no launcher tells the local rank" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        command.run(host, ["--show"])
+
+
+def test_the_kernel_s_calls_bind_a_process_and_are_read_back(tmp_path):
+    cpu = min(os.sched_getaffinity(0))
+    program = (
+        "import os\nfrom gpufab_cli.module_utils.bind import kernel\n"
+        f"kernel.bind_cpus([{cpu}])\nprint(os.sched_getaffinity(0))\n"
+        "kernel.bind_memory((0,), kernel.MPOL_BIND)\nprint(kernel.memory_policy())\n"
+        "try:\n    kernel.bind_cpus([1000])\nexcept kernel.BindError as error:\n    print(error)\n"
+        "try:\n    kernel.bind_memory((900,), kernel.MPOL_BIND)\nexcept kernel.BindError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    assert lines[0] == str({cpu}), done.stderr
+    if len(lines) == 1 and "Operation not permitted" in done.stderr:
+        pytest.skip("a seccomp filter forbids set_mempolicy here")
+    assert lines[1] == "(2, (0,))"
+    assert "none is online and allowed here" in lines[2]
+    assert lines[3].startswith("memory of node 900: Invalid argument")
+
+
+def test_the_program_on_the_node_has_it(tmp_path):
+    path = tmp_path / "gpufab.pyz"
+    path.write_bytes(build())
+    argv = [sys.executable, "-I", str(path), "bind"]
+    done = subprocess.run([*argv, "--help"], capture_output=True, text=True, check=False)
+    assert (done.returncode, "--local-rank" in done.stdout) == (0, True)
+    done = subprocess.run([*argv, "--local-rank", "0", "true"], capture_output=True, text=True, check=False)
+    assert done.returncode == command.FAILED
+    assert done.stderr.startswith("gpufab-bind: local rank 0, and there are 0 GPUs")

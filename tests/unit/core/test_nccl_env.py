@@ -1,0 +1,302 @@
+"""NCCL's environment on emulated machines, and what is said of what others have written."""
+
+import subprocess
+
+import pytest
+
+from gpufab_cli.module_utils import planning
+from gpufab_cli.module_utils.change import Unknown
+from gpufab_cli.module_utils.features import FEATURES
+from gpufab_cli.module_utils.nccl_env import files, hca, variables
+from gpufab_cli.module_utils.nccl_env.files import NCCL_CONF
+from gpufab_cli.module_utils.settings_file import BEGIN, END, take_apart
+from gpufab_cli.module_utils.snapshot import dumps
+
+from .rails_node import CHECK, found, look, lossless, machine, nccl, run
+
+STEP = f"nccl_env {NCCL_CONF}"
+
+
+@pytest.fixture
+def host(tmp_path):
+    return lossless(machine(tmp_path))
+
+
+def told(host, path=NCCL_CONF):
+    """What gpufab's lines in a file say."""
+    text = host.read(path)
+    return take_apart(files.form(path), text).own
+
+
+def process(host, pid, environment, gpu="/dev/nvidia0"):
+    """A process that holds a GPU open."""
+    host.files[f"/proc/{pid}/comm"] = "python\n"
+    host.files[f"/proc/{pid}/environ"] = "".join(f"{name}={value}\0" for name, value in environment.items())
+    host.links[f"/proc/{pid}/fd/3"] = gpu
+
+
+def codes(host, want=None):
+    return [code for code, _, _ in found(host, "nccl_env", want or nccl(host))]
+
+
+def words(host, code, want=None):
+    (said,) = [text for c, _, text in found(host, "nccl_env", want or nccl(host)) if c == code]
+    return said
+
+
+def test_the_file_has_the_devices_of_this_node_exactly_and_the_class_of_the_fabric(host):
+    want = nccl(host, socket_interfaces=("eno1",), variables={"NCCL_DEBUG": "WARN"}, release="2.27.5")
+    host.hardware.node.interfaces["eno1"] = (1, "02:00:00:00:00:01")
+    assert run(host, "nccl_env", want)[STEP] == ("made", "")
+    assert host.read(NCCL_CONF) == "\n".join(
+        [
+            BEGIN,
+            "NCCL_DEBUG=WARN",
+            "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1",
+            "NCCL_IB_TC=106",
+            "NCCL_SOCKET_IFNAME==eno1",
+            END,
+        ]
+    )
+    plan = look(host, "nccl_env", want)
+    assert (plan.steps, [f.code for f in plan.findings]) == ((), [])
+
+
+def test_infiniband_has_no_traffic_class_and_its_service_level(tmp_path):
+    host = machine(tmp_path, "hgx-h100-ib")
+    assert run(host, "nccl_env", nccl(host, variables={"NCCL_IB_SL": "1"}))[STEP] == ("made", "")
+    assert set(told(host)) == {"NCCL_IB_HCA", "NCCL_IB_SL"}
+
+
+def test_no_class_is_announced_that_the_nics_do_not_keep_lossless(tmp_path):
+    host = machine(tmp_path)
+    status, reason = run(host, "nccl_env", nccl(host))[STEP]
+    assert status == "blocked"
+    assert reason.startswith("NCCL_IB_TC=106 waits for feature roce: compute/0: DSCP 26 leads to priority")
+    assert NCCL_CONF not in host.files
+    lossless(host)
+    assert run(host, "nccl_env", nccl(host))[STEP] == ("made", "")
+
+
+def test_a_class_that_cannot_be_told_is_unknown_and_withholds_the_file(host):
+    netdev = host.hardware.machine.ports[1].netdev
+    real = host._answer
+
+    def hangs(argv):
+        return Unknown("dcb did not answer") if argv[0] == "dcb" and argv[-1] == netdev else real(argv)
+
+    host._answer = hangs
+    assert run(host, "nccl_env", nccl(host))[STEP] == ("unknown", "dcb did not answer")
+    assert run(host, "nccl_env", nccl(host), CHECK)[STEP] == ("unknown", "dcb did not answer")
+    assert NCCL_CONF not in host.files
+
+
+def test_a_class_lost_later_is_told_and_the_file_stays(host):
+    assert run(host, "nccl_env", nccl(host))
+    host.hardware.port(host.hardware.machine.ports[0].netdev).pfc = 0
+    plan = look(host, "nccl_env", nccl(host))
+    assert (plan.steps, [f.code for f in plan.findings]) == ((), ["nccl.class"])
+
+
+def test_a_rail_without_its_device_withholds_the_file_rather_than_shift_the_others(host):
+    assert run(host, "nccl_env", nccl(host))
+    before = host.read(NCCL_CONF)
+    want = nccl(host, variables={"NCCL_DEBUG": "INFO"})
+    lost = want.rails[0].__class__("compute/2", "0000:7f:00.0", "roce")
+    want = nccl(host, rails=(*want.rails, lost), variables={"NCCL_DEBUG": "INFO"})
+    assert run(host, "nccl_env", want)[STEP] == ("blocked", "compute/2: nothing there")
+    assert host.read(NCCL_CONF) == before
+    assert "device.missing" in codes(host, want)
+
+
+def test_the_site_s_lines_stay_and_are_not_argued_with(host):
+    host.files[NCCL_CONF] = "# the site's\nNCCL_IB_TC=41\nNCCL_DEBUG=WARN\n"
+    status, reason = run(host, "nccl_env", nccl(host))[STEP]
+    assert (status, "NCCL_IB_TC otherwise" in reason) == ("blocked", True)
+    assert run(host, "nccl_env", nccl(host, takeover=True))[STEP] == ("made", "")
+    assert host.read(NCCL_CONF).endswith(f"NCCL_IB_TC=106\n{END}\n# the site's\nNCCL_DEBUG=WARN")
+
+
+def test_only_what_the_release_knows_is_told(host):
+    tuning = {"NCCL_IB_QPS_PER_CONNECTION": "4", "NCCL_IB_ADAPTIVE_ROUTING": "1", "NCCL_MADE_UP": "1"}
+    want = nccl(host, variables=tuning)
+    assert "no NCCL is found" in words(host, "nccl.too-new", want)
+    for port in (0, 1):
+        with_gids(host, port, LINK_LOCAL, IPV4)
+    host.files["/usr/lib/x86_64-linux-gnu/libnccl.so.2.12.12"] = ""
+    host.files["/usr/lib/x86_64-linux-gnu/libnccl.so.2.27.5"] = ""
+    assert words(host, "nccl.too-new", want) == "it does not know NCCL_IB_ADAPTIVE_ROUTING (since 2.16.2): left out"
+    run(host, "nccl_env", want)
+    assert {"NCCL_IB_QPS_PER_CONNECTION", "NCCL_MADE_UP"} <= set(told(host))
+    assert "NCCL_IB_ADAPTIVE_ROUTING" not in told(host)
+
+
+@pytest.mark.parametrize(("release", "index"), [("2.18.3", "3"), ("2.21.5", None), ("2.27.5", None)])
+def test_newer_releases_choose_the_gid_themselves_older_ones_are_told(host, release, index):
+    for port in (0, 1):
+        with_gids(host, port, LINK_LOCAL, IPV4)
+    run(host, "nccl_env", nccl(host, release=release))
+    assert told(host).get("NCCL_IB_GID_INDEX") == index
+
+
+# Field reports. GIDs of a port as sysfs has them: link-local as v1 and v2, then the addresses.
+LINK_LOCAL = "fe80:0000:0000:0000:0200:00ff:fe00:0001"
+PRIVACY = "fe80:0000:0000:0000:02aa:bbcc:ddee:0001"
+IPV4 = "0000:0000:0000:0000:0000:ffff:ac13:003c"
+
+
+def with_gids(host, port, *addresses):
+    """The snapshot's table of a port as it would be with these addresses."""
+    rows = [(address, kind) for address in addresses for kind in ("IB/RoCE v1", "RoCE v2")]
+    folder = f"/sys/class/infiniband/{host.hardware.machine.ports[port].rdma}/ports/1"
+    real_read, real_names = host.read, host.names
+
+    def read(path):
+        index = path.rpartition("/")[2]
+        if path.startswith(f"{folder}/gid") and index.isdigit():
+            return rows[int(index)]["types" in path]
+        return real_read(path)
+
+    host.read = read
+    host.names = lambda path: tuple(map(str, range(len(rows)))) if path == f"{folder}/gids" else real_names(path)
+
+
+def test_report_38_the_index_is_computed_and_3_is_right_here(host):
+    for port in (0, 1):
+        with_gids(host, port, LINK_LOCAL, IPV4)
+    run(host, "nccl_env", nccl(host, release="2.18.3"))
+    assert told(host)["NCCL_IB_GID_INDEX"] == "3"
+    host.files[NCCL_CONF] = "NCCL_IB_GID_INDEX=1\n"
+    assert words(host, "nccl.gid").endswith("RoCE v2 of its address is 3")
+
+
+def test_report_39_an_extra_address_shifts_the_index_on_one_port(host):
+    with_gids(host, 1, LINK_LOCAL, IPV4)
+    with_gids(host, 0, LINK_LOCAL, PRIVACY, IPV4)
+    host.files[NCCL_CONF] = "NCCL_IB_GID_INDEX=3\n"
+    text = words(host, "nccl.gid")
+    assert text == "mlx5_0: index 3 is link-local fe80::2aa:bbcc:ddee:1; RoCE v2 of its address is 5"
+    want = nccl(host, release="2.18.3")
+    assert "no index that all ports share: compute/0 5, compute/1 3" in words_all(host, want)
+    assert run(host, "nccl_env", nccl(host, release="2.18.3", takeover=True))[STEP][0] == "blocked"
+
+
+def words_all(host, want):
+    return " | ".join(text for _, _, text in found(host, "nccl_env", want))
+
+
+def test_a_declared_index_is_held_against_every_port(host):
+    with_gids(host, 0, LINK_LOCAL, IPV4)
+    with_gids(host, 1, LINK_LOCAL, PRIVACY, IPV4)
+    run(host, "nccl_env", nccl(host, gid_index=3))
+    assert words(host, "nccl.gid", nccl(host, gid_index=3)).startswith("mlx5_1: index 3 is link-local")
+
+
+def test_report_44_names_come_from_the_node_and_a_job_s_own_list_is_held_against_it(host):
+    job = {"NCCL_IB_HCA": "=mlx5_0,mlx5_3", "NCCL_IGNORE_NET_MISMATCH": "1", "SECRET": "hunter2"}
+    process(host, "77", job)
+    process(host, "78", job)
+    said = found(host, "nccl_env", nccl(host))
+    assert (
+        "nccl.no-match",
+        ("python (process 77 and 1 more)", "NCCL_IB_HCA"),
+        "no RDMA device is called mlx5_3",
+    ) in said
+    assert "nccl.ignore-mismatch" in [code for code, _, _ in said]
+    assert "hunter2" not in dumps(planning.take(host, {"nccl_env": FEATURES["nccl_env"]}, {"nccl_env": nccl(host)}))
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ("mlx5_1", "also takes mlx5_10, mlx5_11"),
+        ("=mlx5_1", None),
+        ("^mlx5_1", "leaves out mlx5_10, mlx5_11"),
+        ("^=mlx5_1", None),
+        ("mlx5", None),
+        ("mlx5_1:1,mlx5_2:1", "also takes mlx5_10, mlx5_11"),
+    ],
+)
+def test_report_45_names_are_prefixes_unless_told_otherwise(value, code):
+    devices = ("mlx5_0", "mlx5_1", "mlx5_10", "mlx5_11", "mlx5_2")
+    caught = hca.parse(value).caught(devices)
+    assert (f"{'leaves out' if '^' in value else 'also takes'} {', '.join(caught)}" if caught else None) == code
+
+
+def test_report_46_a_site_s_own_class_is_right_where_its_nics_keep_it(host):
+    process(host, "77", {"NCCL_IB_TC": "104", "UCX_TLS": "tcp", "UCX_NET_DEVICES": "eth0"})
+    assert codes(host) == []  # without ECN, and the same DSCP
+    process(host, "78", {"NCCL_IB_TC": "41"})
+    assert words(host, "nccl.class").startswith(
+        "41 is DSCP 10, which leads to priority 0, not lossless on mlx5_0, mlx5_1"
+    )
+
+
+def test_a_dscp_in_place_of_the_byte_is_told_as_such(host):
+    process(host, "77", {"NCCL_IB_TC": "26"})
+    assert words(host, "nccl.tos").endswith("as a DSCP 26 would be 104, or 106 with ECN")
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("NCCL_IB_TC=0152", "nccl.octal"),
+        ("NCCL_IB_TC = 106", "nccl.grammar"),
+        ("export NCCL_IB_TC=106", "nccl.grammar"),
+        ('NCCL_DEBUG="WARN"', "nccl.grammar"),
+        ("NCCL_DEBUG=WARN # quiet", "nccl.grammar"),
+        ("NCCL_TOPO_FILE=/opt/topo.xml", "nccl.topo-file"),
+        ("NCCL_SOCKET_IFNAME=ens1f0", "nccl.no-match"),
+        ("# NCCL_IB_TC = 1", None),
+        ("NCCL_DEBUG=WARN\r", None),
+        ("NCCL_IB_TC=0x6a", None),
+    ],
+)
+def test_a_site_s_lines_are_judged_as_nccl_reads_them(host, line, code):
+    host.files[NCCL_CONF] = f"{line}\n"
+    assert codes(host) == ([code] if code else [])
+
+
+def test_so_are_the_files_of_users(host):
+    for path in ("/root/.nccl.conf", "/home/ana/.nccl.conf"):
+        host.files[path] = "NCCL_IB_TC=26\n"
+    assert [where[0] for _, where, _ in found(host, "nccl_env", nccl(host))] == [
+        "/root/.nccl.conf",
+        "/home/ana/.nccl.conf",
+    ]
+
+
+def test_a_topology_file_is_looked_for_where_the_job_looks(host):
+    process(host, "77", {"NCCL_TOPO_FILE": "/opt/topo.xml"})
+    host.files["/opt/topo.xml"] = ""
+    assert codes(host) == ["nccl.topo-file"]
+    host.files["/proc/77/root/opt/topo.xml"] = ""
+    assert codes(host) == []
+
+
+def test_what_cannot_be_looked_at_is_unknown(host):
+    host.unreadable["/root/.nccl.conf"] = "Permission denied"
+    process(host, "77", {})
+    host.unreadable["/proc/77/environ"] = "Permission denied"
+    said = look(host, "nccl_env", nccl(host)).findings
+    assert {(f.code, f.unknown) for f in said} == {("nccl.unread", True)}
+    assert len(said) == 2
+
+
+def test_containers_get_the_same_and_a_prolog_lets_the_job_have_its_own(host, tmp_path):
+    want = nccl(host, containers=("enroot", "slurm", "env-file"))
+    assert {status for status, _ in run(host, "nccl_env", want).values()} == {"made"}
+    assert told(host, files.ENROOT) == told(host, files.ENV_FILE) == told(host, files.TASK_PROLOG) == told(host)
+    script = tmp_path / "prolog.sh"
+    script.write_text(host.read(files.TASK_PROLOG) + "\n")
+    done = subprocess.run(["sh", script], env={"NCCL_IB_TC": "41"}, capture_output=True, text=True, check=True)
+    assert done.stdout == "export NCCL_IB_HCA==mlx5_0:1,mlx5_1:1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "octal"),
+    [("106", 106, False), ("0x6a", 106, False), ("0152", 106, True), ("0", 0, False), ("-1", -1, False),
+     ("089", None, True), ("x", None, False)],
+)  # fmt: skip
+def test_numbers_are_read_as_c_does(text, value, octal):
+    assert (variables.number(text), variables.is_octal(text)) == (value, octal)
