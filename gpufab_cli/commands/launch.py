@@ -1,0 +1,119 @@
+"""``gpufab launch``: the command that starts a job over the fabric's hosts, one rank next to each GPU."""
+
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gpufab_cli.commands.options import fabric_option, format_option, limit_option
+from gpufab_cli.commands.output import print_json, progress
+from gpufab_cli.errors import Exit, GpufabError
+
+if TYPE_CHECKING:
+    from gpufab_cli.launch.job import Job
+    from gpufab_cli.launch.words import Line, Options
+    from gpufab_cli.spec.model import FabricSpec
+
+LAUNCHERS = ("mpirun", "srun", "torchrun")
+
+
+def _pairs(_: click.Context, option: click.Parameter, words: Iterable[str]) -> dict[str, str]:
+    found = dict(word.partition("=")[::2] for word in words)
+    if not all(found) or any("=" not in word for word in words):
+        raise click.BadParameter("NAME=VALUE is wanted", param=option)
+    return found
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@fabric_option
+@limit_option
+@click.option("--launcher", type=click.Choice(LAUNCHERS), default="mpirun", show_default=True)
+@click.option("--ranks", type=click.IntRange(1), metavar="N", help="Ranks on each host; one a GPU if left out.")
+@click.option("--bind/--no-bind", default=True, show_default=True, help="Have gpufab-bind put each rank near its GPU.")
+@click.option("--gpus", is_flag=True, help="Each rank sees its own GPU alone.")
+@click.option("--nics", is_flag=True, help="Each rank uses the rails of its own GPU alone.")
+@click.option("-x", "environment", multiple=True, metavar="NAME=VALUE", callback=_pairs, help="For each rank.")
+@click.option("--release", type=click.Choice(["4", "5"]), help="Open MPI's; 5, or with --run the host's, if left out.")
+@click.option("--mpirun", default="mpirun", show_default=True, metavar="PATH", help="The program on the hosts.")
+@click.option("--transport", type=click.Choice(["ucx", "tcp"]), default="ucx", show_default=True, help="For MPI.")
+@click.option("--mca", multiple=True, metavar="NAME=VALUE", callback=_pairs, help="A parameter of Open MPI.")
+@click.option("--hostfile", type=click.Path(path_type=Path), help="Write the hosts there, in place of --host.")
+@click.option("--run", "start", is_flag=True, help="Start it, with mpirun on the first host.")
+@format_option
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(fabric: Path, output: str, **given: Any) -> int:
+    """Print, or with --run start, a job: one rank a GPU, next to it.
+
+    Hosts stand in the order of their leaves (`leaf:` in fabric.yml). What /etc/nccl.conf and ucx.conf tell on the
+    hosts is not repeated; interfaces for Gloo and start-up are, for those read neither. With --run the first host
+    must reach the others by SSH.
+
+    \b
+    Examples:
+      gpufab launch ./all_reduce_perf -b 8 -e 8G -f 2 -g 1
+      gpufab launch --launcher torchrun --gpus python train.py
+      gpufab launch --run --limit gpu[01-02] hostname
+    """
+    from gpufab_cli.launch import job, words
+    from gpufab_cli.spec.load import load
+    from gpufab_cli.spec.lock import load_lock
+
+    if given["start"] and given["launcher"] != "mpirun":
+        raise GpufabError(f"--run starts mpirun, not {given['launcher']}", "leave --run out and run what is printed")
+    spec = load(fabric)
+    flags = tuple(f"--{name}" for name in ("gpus", "nics") if given[name])
+    if flags and not given["bind"]:
+        raise GpufabError(f"{flags[0]} is gpufab-bind's", "leave --no-bind out")
+    request = job.Request(
+        given["program"], given["limit"], given["ranks"], flags if given["bind"] else None, given["environment"]
+    )
+    made = job.make(spec, load_lock(fabric), request)
+    options = words.Options(
+        release=int(given["release"] or words.FIVE),
+        mpirun=given["mpirun"],
+        transport=given["transport"],
+        parameters=given["mca"],
+        hostfile=str(given["hostfile"]) if given["hostfile"] else None,
+    )
+    if given["hostfile"]:
+        given["hostfile"].write_text(words.hostfile(made))
+    if given["start"]:
+        return _start(spec, fabric, made, options, asked=given["release"] is not None)
+    _print(words.lines(made, given["launcher"], options), made, output)
+    return Exit.IN_SYNC
+
+
+def _print(lines: "tuple[Line, ...]", made: "Job", output: str) -> None:
+    from gpufab_cli.launch.words import hostfile
+
+    if output == "json":
+        commands = [{"host": line.host or None, "argv": line.argv} for line in lines]
+        print_json({"commands": commands, "hostfile": hostfile(made), "environment": made.environment})
+        return
+    for line in lines:
+        if line.host:
+            click.echo(f"# on {line.host}")
+        click.echo(shlex.join(line.argv))
+
+
+def _start(spec: "FabricSpec", fabric: Path, made: "Job", options: "Options", *, asked: bool) -> int:
+    """Run it on the first host, in the words of the Open MPI that is there."""
+    from dataclasses import replace
+
+    from gpufab_cli.intent.targets import targets
+    from gpufab_cli.launch import run, words
+
+    if options.hostfile:
+        raise GpufabError("a hostfile written here is not on the host that --run starts mpirun on", "leave one out")
+    first = made.places[0].host
+    target = next(target for target in targets(spec, fabric.parent) if target.host == first)
+    if not asked:
+        options = replace(options, release=run.release(target, options.mpirun))
+    (line,) = words.lines(made, "mpirun", options)
+    progress(f"{first}: {shlex.join(line.argv)}")
+    status = run.run(target, line.argv)
+    if status:
+        progress(f"{first}: mpirun ended with {status}")
+    return Exit.DRIFT if status else Exit.IN_SYNC
