@@ -55,13 +55,13 @@ class RailSeen:
 
 def gather(host: Reader, devices: Devices, rails: Tuple[RailWant, ...]) -> Dict[str, RailSeen]:
     """Look at the RoCE ports among them, by PCI address."""
-    found = {}
-    for rail in rails:
-        nic = devices.nic(rail.pci)
-        if rail.transport == "roce" and nic is not None and nic.netdev is not None and is_candidate(nic):
-            dcb = probe.dcb_backend(host).read(host, nic.netdev.name, buffers=False)
-            found[rail.pci] = RailSeen(dcb.trust, dcb.dscp, dcb.pfc, gids.read(host, rdma_name(devices, nic)))
-    return found
+    pcis = [rail.pci for rail in rails if rail.transport == "roce"]
+    nics = {nic.netdev.name: nic for nic in map(devices.nic, pcis) if nic and nic.netdev and is_candidate(nic)}
+    dcbs = probe.dcb_backend(host).read(host, dict.fromkeys(nics, False)) if nics else {}
+    return {
+        nic.pci: RailSeen(dcbs[name].trust, dcbs[name].dscp, dcbs[name].pfc, gids.read(host, rdma_name(devices, nic)))
+        for name, nic in nics.items()
+    }
 
 
 def rdma_name(devices: Devices, nic: Nic) -> Optional[str]:

@@ -1,6 +1,7 @@
 """NCCL's environment on emulated machines, and what is said of what others have written."""
 
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.features import FEATURES
 from gpufab_cli.module_utils.nccl_env import files, hca, variables
 from gpufab_cli.module_utils.nccl_env.files import NCCL_CONF
+from gpufab_cli.module_utils.roce import dcb
 from gpufab_cli.module_utils.settings_file import BEGIN, END, take_apart
 from gpufab_cli.module_utils.snapshot import dumps
 
@@ -78,14 +80,14 @@ def test_no_class_is_announced_that_the_nics_do_not_keep_lossless(tmp_path):
     assert run(host, "nccl_env", nccl(host))[STEP] == ("made", "")
 
 
-def test_a_class_that_cannot_be_told_is_unknown_and_withholds_the_file(host):
-    netdev = host.hardware.machine.ports[1].netdev
-    real = host._answer
+def test_a_class_that_cannot_be_told_is_unknown_and_withholds_the_file(host, monkeypatch):
+    netdev, real = host.hardware.machine.ports[1].netdev, dcb.read
 
-    def hangs(argv):
-        return Unknown("dcb did not answer") if argv[0] == "dcb" and argv[-1] == netdev else real(argv)
+    def read(*arguments):
+        found = real(*arguments)
+        return {**found, netdev: replace(found[netdev], pfc=Unknown("dcb did not answer"))}
 
-    host._answer = hangs
+    monkeypatch.setattr(dcb, "read", read)
     assert run(host, "nccl_env", nccl(host))[STEP] == ("unknown", "dcb did not answer")
     assert run(host, "nccl_env", nccl(host), CHECK)[STEP] == ("unknown", "dcb did not answer")
     assert NCCL_CONF not in host.files

@@ -83,3 +83,9 @@ def test_of_two_networks_one_is_to_be_named():
     assert "the profile's ports are on compute, storage" in refused("nccl_env: {}", BOTH)
     assert refused("nccl_env: {network: storage, service_level: 1}", BOTH) == ""
     assert "the ports are InfiniBand" in refused("nccl_env: {network: storage, gid_index: 3}", BOTH)
+
+
+def test_the_release_is_that_of_the_package_unless_jobs_bring_an_older_one():
+    nccl = 'nccl: {version: "2.27.5-1", cuda: "12.9"}\n    '
+    assert wants(f"{nccl}nccl_env: {{}}")["nccl_env"].release == "2.27.5"
+    assert wants(f'{nccl}nccl_env: {{release: "2.18.3"}}')["nccl_env"].release == "2.18.3"
