@@ -14,13 +14,14 @@ _KEYS = ("vendor", "distribution", "stranger")
 
 
 def build(folder: Path) -> None:
-    """Fills a folder: REPOSITORY/PLATFORM and keys/NAME.asc. The stranger's key signs nothing."""
+    """Fills a folder: REPOSITORY/PLATFORM, keys/NAME.asc and NAME.fingerprint. The stranger's key signs nothing."""
     with tempfile.TemporaryDirectory(prefix="key-") as scratch, keyring(Path(scratch) / "gpg", *_KEYS) as keys:
         for platform in _PLATFORMS:
             _platform(folder, platform, vendor=keys[0], distribution=keys[1])
         (folder / "keys").mkdir()
         for name, key in zip(_KEYS, keys, strict=True):
             (folder / "keys" / f"{name}.asc").write_text(key.public)
+            (folder / "keys" / f"{name}.fingerprint").write_text(key.fingerprint)
 
 
 def _platform(folder: Path, platform: str, vendor: Key, distribution: Key) -> None:

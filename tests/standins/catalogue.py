@@ -31,9 +31,12 @@ _TOOLS = ("perftest", "mstflint")
 
 
 def _builds(ofed: str) -> str:
-    """What a DKMS package does when it is installed: puts a module where DKMS would, and tries to load it."""
+    """What a DKMS package does when it is installed: puts a module where DKMS would, notes it, and tries to load it."""
     return f"""modules=/lib/modules/$(uname -r)/updates/dkms
 mkdir -p "$modules"
+for name in mlnx-ofed-kernel mlnx-ofa_kernel; do
+    mkdir -p "/var/lib/dkms/$name" && ln -sfn "{ofed}" "/var/lib/dkms/$name/kernel-$(uname -r)-$(uname -m)"
+done
 echo "stand-in of {ofed}" >"$modules/mlx5_core.ko"
 {mark("modules-built")}{_UNLOADS}"""
 
@@ -62,7 +65,7 @@ def _ofed(ofed: str, rdma: str, prints: str, *, broken: bool = False) -> list[Pa
             "mlnx-ofed-kernel-dkms",
             kernel,
             after=fails or _builds(ofed),
-            gone='rm -f "/lib/modules/$(uname -r)/updates/dkms/mlx5_core.ko"\n',
+            gone='rm -rf "/lib/modules/$(uname -r)/updates/dkms/mlx5_core.ko" /var/lib/dkms/mlnx-of*\n',
         ),
         Package(
             "mlnx-ofed-kernel-utils",
