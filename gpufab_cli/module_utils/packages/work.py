@@ -33,7 +33,7 @@ class Work:
         steps: what they make, to be proven when they are done.
         drop: files to remove.
         files: files to write: path and content.
-        keys: keys that rpm is to know: path and fingerprint.
+        signers: keys that rpm is to know: path and fingerprint.
         refresh: command lines that have apt read its sources.
         release: packages whose hold is to be lifted, for they go.
         restart: services that load the drivers anew.
@@ -43,7 +43,7 @@ class Work:
     steps: Tuple[Step, ...]
     drop: Tuple[str, ...] = ()
     files: Tuple[Dict[str, str], ...] = ()
-    keys: Tuple[Dict[str, str], ...] = ()
+    signers: Tuple[Dict[str, str], ...] = ()
     refresh: Tuple[Tuple[str, ...], ...] = ()
     release: Tuple[str, ...] = ()
     remove: Tuple[str, ...] = ()
@@ -90,7 +90,7 @@ def _packages(host: Host, seen: PackagesSeen, made: Recipe, step: Step, found: W
         found,
         drop=tuple(path for path, text in texts.items() if not text and seen.files.get(path) is not ABSENT),
         files=tuple({"path": path, "content": text} for path, text in texts.items() if text),
-        keys=_keys(made, platform),
+        signers=_keys(made, platform),
         refresh=_refresh(host, made, platform),
         release=_held(database, transaction.remove),
         remove=transaction.remove,
