@@ -13,7 +13,7 @@ from functools import cached_property
 
 from gpufab_cli.audit.fold import fold
 from gpufab_cli.module_utils.devices import Devices, Nic
-from gpufab_cli.spec.draft import locked, pinned, speed_mbps, transport
+from gpufab_cli.spec.draft import by_gpu, locked, pinned, speed_mbps, transport
 from gpufab_cli.spec.lock import Lock
 from gpufab_cli.spec.model import Connection, Rail
 from gpufab_cli.spec.text import OneLine, dumps
@@ -41,13 +41,13 @@ class Found:
 
     @cached_property
     def networks(self) -> Mapping[str, tuple[Nic, ...]]:
-        """The RDMA ports of each network, in the order of their PCI addresses."""
+        """The RDMA ports of each network, in the order of the GPUs that they go with."""
         found: dict[str, tuple[Nic, ...]] = {}
         for nic in sorted(self.devices.nics, key=lambda nic: nic.pci):
             name = _network(nic)
             if name and transport(nic) != "ethernet":
                 found[name] = (*found.get(name, ()), nic)
-        return found
+        return {name: tuple(by_gpu(self.devices, nics)) for name, nics in found.items()}
 
     @property
     def kind(self) -> "Kind":

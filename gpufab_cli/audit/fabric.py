@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from gpufab_cli.audit import guids, outliers, power, twice
+from gpufab_cli.audit import guids, layouts, outliers, power, twice
 from gpufab_cli.audit.collect import Wants
 from gpufab_cli.audit.finding import Check, FabricFinding, Fact
 from gpufab_cli.audit.fold import fold
@@ -118,4 +118,5 @@ CHECKS = (
     Check(lambda snapshot, _: twice.macs(snapshot), _twice("fabric.duplicate-mac")),
     Check(lambda snapshot, _: twice.addresses(snapshot), _twice("fabric.duplicate-address")),
     Check(lambda snapshot, _: outliers.traits(snapshot), outliers.outliers),
+    Check(lambda snapshot, _: layouts.traits(snapshot), layouts.differing),
 )

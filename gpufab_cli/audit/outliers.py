@@ -36,7 +36,7 @@ def _gpu_driver(snapshot: Snapshot) -> str:
     return seen.driver.running if isinstance(seen, GpuStackSeen) and isinstance(seen.driver.running, str) else ""
 
 
-def outliers(facts: Mapping[str, Traits]) -> Iterator[FabricFinding]:
+def outliers(facts: Mapping[str, Traits], code: str = CODE) -> Iterator[FabricFinding]:
     """One finding a trait in which hosts differ; where no value is that of most, all of them stand out."""
     camps: dict[str, dict[frozenset[str], list[str]]] = {}
     for host in sorted(facts):
@@ -48,7 +48,7 @@ def outliers(facts: Mapping[str, Traits]) -> Iterator[FabricFinding]:
             tie = len(ranked[0][1]) == len(ranked[1][1])
             odd = tuple(host for _, hosts in (ranked if tie else ranked[1:]) for host in hosts)
             words = (f"{fold(hosts)}: {' and '.join(sorted(values))}" for values, hosts in ranked)
-            yield FabricFinding(CODE, odd, f"{name}: " + "; ".join(words))
+            yield FabricFinding(code, odd, f"{name}: " + "; ".join(words))
 
 
 def _id(text: str) -> str:

@@ -37,14 +37,6 @@ def format_option(function: F) -> F:
 
 def collect_options(function: F) -> F:
     """``--forks N`` and ``--timeout SECONDS``, passed as ``forks`` and ``timeout``: how hosts are asked."""
-    timeout = click.option(
-        "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
-        default=30.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="How long one host may take in all.",
-    )
     forks = click.option(
         "--forks",
         type=click.IntRange(1, 1000),
@@ -53,7 +45,19 @@ def collect_options(function: F) -> F:
         metavar="N",
         help="How many hosts are asked at a time.",
     )
-    return forks(timeout(function))
+    return forks(timeout_option(function))
+
+
+def timeout_option(function: F) -> F:
+    """``--timeout SECONDS``, passed as ``timeout``: how long a host is waited for."""
+    return click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=30.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long one host may take in all.",
+    )(function)
 
 
 def limit_option(function: F) -> F:

@@ -1,8 +1,8 @@
 """The program in the zip: ``collect`` for the audit, ``counters`` during an apply, ``restore`` at boot.
 
 ``collect`` reads wishes as JSON on stdin and prints one snapshot behind a marker line, so that a talkative login shell
-does no harm; ``counters`` likewise the error counters of ports. ``restore`` brings back the wishes kept on the node; it
-is what the systemd units start.
+does no harm; ``counters`` likewise the error counters of ports, and ``topology`` the devices and NVLinks. ``restore``
+brings back the wishes kept on the node; it is what the systemd units start.
 """
 
 import json
@@ -23,7 +23,7 @@ MARKER = "--- gpufab snapshot 1 ---"
 RESTORE_ALLOW = frozenset({Impact.TRAFFIC, Impact.LINK_FLAP})
 """What a restore may do to its own devices; never a management port, never more."""
 OK, FAILED, USAGE = 0, 1, 2
-_WORDS = "collect | counters | restore early|late | restore device PCI-ADDRESS | job begin|end|sweep | bind PROGRAM"
+_WORDS = "collect | counters | topology | restore early|late | restore device PCI | job begin|end|sweep | bind PROGRAM"
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,14 @@ def _job(verb: str) -> int:
     return OK
 
 
+def _topology() -> int:
+    """What ``gpufab topo`` asks for."""
+    from .topology import report
+
+    report.answer(Reader(), sys.stdout, MARKER)
+    return OK
+
+
 def _bind(argv: List[str]) -> int:
     """What ``gpufab-bind`` runs for each rank, which needs nothing else of all this."""
     from .bind import command
@@ -128,11 +136,13 @@ def _bind(argv: List[str]) -> int:
 
 
 def main(argv: List[str]) -> int:
-    """Run ``collect``, ``counters``, ``restore early|late|device PCI``, ``job begin|end|sweep`` or ``bind PROGRAM``."""
+    """Run one of :data:`_WORDS`."""
     if argv == ["collect"]:
         return collect(Reader(), sys.stdin, sys.stdout)
     if argv == ["counters"]:
         return OK if counters.answer(Reader(), sys.stdin, sys.stdout, MARKER) else USAGE
+    if argv == ["topology"]:
+        return _topology()
     if argv[:1] == ["job"] and " ".join(argv[1:]) in _JOBS:
         return _job(argv[1])
     if argv[:1] == ["bind"]:

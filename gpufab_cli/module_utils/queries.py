@@ -34,6 +34,7 @@ ALLOWED: Tuple[Tuple[str, ...], ...] = (
     ("ip", "-j", "(-4|-6)", "route", "show", "default"),
     ("ip", "-j", "route", "get", IP),
     ("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader"),
+    ("nvidia-smi", "topo", "-m"),
     ("nvidia-smi", f"--query-gpu={WORDS}", CSV),
     ("nvidia-smi", "-i", PCI, f"--query-gpu={WORDS}", CSV),
     ("nvidia-smi", "--query-supported-clocks=gpu_bus_id,memory,graphics", CSV),

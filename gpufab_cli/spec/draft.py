@@ -5,7 +5,7 @@ of the audit, never a silent renumbering of the others.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from gpufab_cli.errors import GpufabError, SpecErrors, did_you_mean
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.devices import Devices, Nic
+from gpufab_cli.module_utils.topology.pairing import order
 from gpufab_cli.spec.faults import Fault, Faults
 from gpufab_cli.spec.lock import FILE_NAME, Lock, LockedGpu, LockedHost, LockedPort
 from gpufab_cli.spec.model import FabricSpec, Host, Network, Rail, Transport
@@ -63,7 +64,7 @@ def draft(spec: FabricSpec, lock: Lock, found: Mapping[str, Devices]) -> Draft:
     for host in spec.hosts:
         if host.name in found:
             try:
-                hosts[host.name] = lock_host(spec, host, found[host.name])
+                hosts[host.name] = lock_host(spec, host, found[host.name], lock.hosts.get(host.name))
             except GpufabError as error:
                 errors.append(error)
     return Draft(locked(hosts), tuple(errors))
@@ -89,8 +90,16 @@ def _clashes(failure: ValidationError) -> Iterator[GpufabError]:
             yield GpufabError(f"{FILE_NAME}: {fault.loc[1]} {fault.loc[3]}: {fault.message}", hint)
 
 
-def lock_host(spec: FabricSpec, host: Host, devices: Devices) -> LockedHost:
-    """The devices of one host, rails in the order of their PCI addresses.
+def lock_host(spec: FabricSpec, host: Host, devices: Devices, before: LockedHost | None = None) -> LockedHost:
+    """The devices of one host, rails in the order of the GPUs that they go with.
+
+    Ports that the host had stay the rails they were: while a GPU is missing its rail has no place of its own.
+
+    Args:
+        spec: the fabric.
+        host: the host.
+        devices: what it has.
+        before: what the lock has of it.
 
     Raises:
         GpufabError: not exactly as many ports fit as the profile has, or a device's identity is garbage.
@@ -100,7 +109,8 @@ def lock_host(spec: FabricSpec, host: Host, devices: Devices) -> LockedHost:
         groups.setdefault((item.network, item.pci), []).extend(item.rails)
     chosen: dict[Rail, Nic] = {}
     for group, rails in groups.items():
-        chosen |= zip(rails, _fitting(spec, host, group, len(rails), devices), strict=True)
+        fitting = _fitting(spec, host, group, len(rails), devices)
+        chosen |= _kept(rails, fitting, before) or zip(rails, fitting, strict=True)
     _check_disjoint(host, chosen)
     return pinned(host.name, {rail: chosen[rail] for rail in spec.rails(host)}, devices)
 
@@ -119,6 +129,14 @@ def pinned(host: str, chosen: Mapping[Rail, Nic], devices: Devices) -> LockedHos
         raise GpufabError(f"{host}: a device reports {detail['input']!r:.60} as its {detail['loc'][-1]}") from failure
 
 
+def _kept(rails: Iterable[Rail], nics: Iterable[Nic], before: LockedHost | None) -> dict[Rail, Nic] | None:
+    """The ports as the rails they were, where they are at the same addresses as then."""
+    places = {nic.pci: nic for nic in nics}
+    known = {rail: before.ports[str(rail)].pci for rail in rails if before and str(rail) in before.ports}
+    same = set(known.values()) == set(places) and len(known) == len(places)
+    return {rail: places[pci] for rail, pci in known.items()} if same else None
+
+
 _Group = tuple[str, str]
 """A network, and the PCI addresses of the ports on it."""
 
@@ -126,12 +144,23 @@ _Group = tuple[str, str]
 def _fitting(spec: FabricSpec, host: Host, group: _Group, count: int, devices: Devices) -> list[Nic]:
     network, pci = group
     fits = (nic for nic in devices.nics if fnmatchcase(nic.pci, pci) and _fits(nic, spec.networks[network]))
-    found = sorted(fits, key=lambda nic: nic.pci)
-    if len(found) == count:
-        return found
+    found = by_gpu(devices, fits)
+    # More are like them: those that are no GPU's nearest are for something else.
+    nearest = [nic for nic in found if devices.paired(nic.pci for nic in found).gpus_of(nic.pci)]
+    chosen = nearest if len(nearest) == count else found
+    if len(chosen) == count:
+        return chosen
     listed = ", ".join(_told(nic) for nic in devices.nics if not nic.is_vf) or "no NIC at all"
     hint = f"found: {listed}; write the ports of {host.name} into {FILE_NAME} by hand if that is right"
     raise GpufabError(f"{host.name}: {len(found)} ports fit network {network}, its profile has {count}", hint)
+
+
+def by_gpu(devices: Devices, nics: Iterable[Nic]) -> list[Nic]:
+    """Ports in the order of their GPUs; one that has none where its PCI address would be among those of GPUs."""
+    ports = {nic.pci: nic for nic in nics}
+    pairing = devices.paired(ports)
+    first = {pci: min(map(order, pairing.gpus_of(pci)), default=order(pci)) for pci in ports}
+    return [ports[pci] for pci in sorted(ports, key=lambda pci: (first[pci], order(pci)))]
 
 
 def _fits(nic: Nic, network: Network) -> bool:
@@ -168,11 +197,17 @@ def speed_mbps(nic: Nic) -> int | None:
     InfiniBand tells it as the port's rate, ``400 Gb/sec (4X NDR)``; one that is down gives its lowest, not its own.
     """
     if _link_layer(nic) == "InfiniBand":
-        rate = re.match(r"[0-9]+", nic.rdma[0].rate) if nic.rdma[0].state == "ACTIVE" else None
-        return int(rate[0]) * 1000 if rate else None
+        return _rate(nic)
+    if nic.rdma and not nic.netdevs:  # its netdev is in a container
+        return _rate(nic)
     if nic.netdev is None or isinstance(nic.netdev.speed_mbps, Unknown):
         return None
     return nic.netdev.speed_mbps
+
+
+def _rate(nic: Nic) -> int | None:
+    rate = re.match(r"[0-9]+", nic.rdma[0].rate) if nic.rdma[0].state == "ACTIVE" else None
+    return int(rate[0]) * 1000 if rate else None
 
 
 def _told(nic: Nic) -> str:

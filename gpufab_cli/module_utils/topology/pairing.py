@@ -14,7 +14,6 @@ from typing import Dict, Iterable, List, Protocol, Sequence, Set, Tuple
 from .numa import Numa
 from .relation import Placed, Relation, relation
 
-_FAR = (Relation.SYS, Relation.UNKNOWN)
 _TRIES = 5000  # ways to lay two rows against each other that are compared; real machines have fewer than 2000
 
 
@@ -45,7 +44,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Pairing:
-    """``pairs`` share a NUMA node at least; ``remote`` are GPUs that reach any rail only between sockets."""
+    """``pairs`` share a NUMA node at least; ``remote`` are GPUs that reach any rail only between sockets.
+
+    A GPU of which no connection to a rail is known is in neither.
+    """
 
     pairs: Tuple[Pair, ...] = ()
     remote: Tuple[Pair, ...] = ()
@@ -71,11 +73,12 @@ def pair(machine: Machine, rails: Iterable[str]) -> Pairing:
     groups: Dict[Tuple[Relation, Tuple[int, ...]], List[int]] = defaultdict(list)
     for index, gpu in enumerate(gpus if ports else ()):
         near, best = _nearest(gpu, ports, machine.numa)
-        groups[near, best].append(index)
+        if near is not Relation.UNKNOWN:
+            groups[near, best].append(index)
     found: List[Pair] = []
     taken: Set[str] = set()
     for (near, best), members in sorted(groups.items(), key=lambda item: (item[0][0].rank, item[1])):
-        free = [ports[index] for index in best if ports[index].pci not in taken and near not in _FAR]
+        free = [ports[index] for index in best if ports[index].pci not in taken and near is not Relation.SYS]
         usable = free or [ports[index] for index in best]
         places = [order(gpus[index].pci) for index in members], [order(nic.pci) for nic in usable]
         matched = match(*places) if free else _one_each(*places)
@@ -83,8 +86,8 @@ def pair(machine: Machine, rails: Iterable[str]) -> Pairing:
         taken |= {item.nic for item in found}
     found.sort(key=lambda item: (order(item.gpu), order(item.nic)))
     return Pairing(
-        tuple(item for item in found if item.relation not in _FAR),
-        tuple(item for item in found if item.relation in _FAR),
+        tuple(item for item in found if item.relation is not Relation.SYS),
+        tuple(item for item in found if item.relation is Relation.SYS),
     )
 
 

@@ -1,7 +1,5 @@
 """nvidia-smi topo -m: how each GPU and RDMA device is connected to each other."""
 
-import re
-
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.sysfs.system import cpus
 from gpufab_cli.lab.machine import GpuPlace, Place
@@ -36,10 +34,9 @@ def text(hw: Hardware) -> str:
 
 
 def _nics(hw: Hardware) -> list[tuple[str, Place]]:
-    """RDMA devices in the order of their numbers."""
+    """RDMA devices in the order of their addresses, whatever their numbers."""
     ports: list[tuple[str, Place]] = [(port.rdma, port) for port in hw.machine.ports if port.rdma]
-    found = [*ports, *((manager.rdma, manager) for manager in hw.machine.managers)]
-    return sorted(found, key=lambda item: [int(digits) for digits in re.findall(r"\d+", item[0])])
+    return sorted([*ports, *((item.rdma, item) for item in hw.machine.managers)], key=lambda item: item[1].pci)
 
 
 def _cell(hw: Hardware, one: Place, other: Place) -> str:
@@ -58,7 +55,8 @@ def _cell(hw: Hardware, one: Place, other: Place) -> str:
 
 
 def _affinity(hw: Hardware, place: Place) -> list[str]:
+    """The columns behind the matrix; the node of a GPU's memory stands one tab further than its head."""
     if not isinstance(place, GpuPlace):
-        return ["", "", ""]
+        return ["", ""]
     memory = "N/A" if place.memory_node < 0 else str(place.memory_node)
-    return [hw.machine.cpus_near(place.numa), "N/A" if place.numa < 0 else str(place.numa), memory]
+    return [hw.machine.cpus_near(place.numa), "N/A" if place.numa < 0 else str(place.numa), "", memory]

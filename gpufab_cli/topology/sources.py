@@ -1,0 +1,88 @@
+"""Where a topology is read from: a host, what was saved of it, a pasted matrix, an NCCL XML file."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpufab_cli.audit import saved
+from gpufab_cli.audit.collect import Exec, Failure, answer, ask
+from gpufab_cli.errors import Exit, GpufabError
+from gpufab_cli.execute.target import Target
+from gpufab_cli.module_utils.devices import Devices
+from gpufab_cli.module_utils.schema import SchemaError, decode
+from gpufab_cli.topology import matrix, nccl_xml
+from gpufab_cli.topology.layout import Layout, Links, layout
+
+_LARGEST = 4 * 1024 * 1024  # bytes of a pasted file; a real one has a few thousand
+
+
+def from_host(target: Target, locked: Mapping[str, str], execute: Exec, seconds: float) -> tuple[Layout, str]:
+    """A host's topology, and why its NVLinks are not known; "" where they are.
+
+    Raises:
+        GpufabError: the host does not answer, or not as the node core does.
+    """
+    result = ask(target, "topology", {}, execute, seconds)
+    line = result if isinstance(result, Failure) else answer(result, target)
+    if isinstance(line, Failure):
+        raise GpufabError(f"{target.host}: {line.kind.value}: {line.message}", line.hint, Exit.UNKNOWN)
+    try:
+        found = json.loads(line)
+        devices: Devices = decode(Devices, found["devices"], "devices")
+        printed = found["matrix"]
+    except (ValueError, KeyError, TypeError, SchemaError) as error:
+        raise GpufabError(f"{target.host}: garbage: {error!s:.160}", "", Exit.UNKNOWN) from error
+    links, why = _links(printed, devices)
+    return layout(target.host, devices, locked, links), why
+
+
+def _links(printed: object, devices: Devices) -> tuple[Links | None, str]:
+    """The NVLinks of what ``nvidia-smi topo -m`` printed on a host; None and the reason where that is not known."""
+    if not isinstance(printed, str):
+        return None, str(printed.get("unknown")) if isinstance(printed, dict) else "nothing was printed"
+    try:
+        read = matrix.parse(printed)
+    except GpufabError as error:
+        return None, f"nvidia-smi topo -m: {error.message}"
+    if len(read.gpus) != len(devices.gpus):
+        return None, f"nvidia-smi topo -m shows {len(read.gpus)} GPUs, the PCI tree {len(devices.gpus)}"
+    return matrix.links(read, devices.gpus), ""
+
+
+def from_saved(directory: Path, host: str, locked: Mapping[str, str]) -> Layout:
+    """The topology in a snapshot that ``gpufab audit --save`` kept.
+
+    Raises:
+        GpufabError: there is none of the host.
+    """
+    found = next(iter(saved.load(directory, [host])))
+    if isinstance(found.result, Failure):
+        raise GpufabError(f"{host}: {found.result.message}", found.result.hint, Exit.UNKNOWN)
+    return layout(host, found.result.devices, locked)
+
+
+def from_file(path: Path) -> Layout:
+    """The topology in a pasted matrix or an NCCL XML file; ``-`` is stdin.
+
+    Raises:
+        GpufabError: it is neither, or wrong.
+    """
+    name = "pasted" if str(path) == "-" else path.name
+    try:
+        raw = sys.stdin.buffer.read(_LARGEST + 1) if name == "pasted" else _read(path)
+        text = raw.decode("utf-8")
+    except OSError as error:
+        raise GpufabError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise GpufabError(f"{path}: not UTF-8 text") from error
+    if len(raw) > _LARGEST:
+        raise GpufabError(f"{path}: more than {_LARGEST // 1024} KiB", "no topology is as large")
+    if nccl_xml.is_xml(text):
+        return nccl_xml.read(name, text)
+    return matrix.rebuilt(name, matrix.parse(text))
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(_LARGEST + 1)
