@@ -146,7 +146,8 @@ def _fitting(spec: FabricSpec, host: Host, group: _Group, count: int, devices: D
     fits = (nic for nic in devices.nics if fnmatchcase(nic.pci, pci) and _fits(nic, spec.networks[network]))
     found = by_gpu(devices, fits)
     # More are like them: those that are no GPU's nearest are for something else.
-    nearest = [nic for nic in found if devices.paired(nic.pci for nic in found).gpus_of(nic.pci)]
+    pairing = devices.paired(nic.pci for nic in found)
+    nearest = [nic for nic in found if pairing.gpus_of(nic.pci)]
     chosen = nearest if len(nearest) == count else found
     if len(chosen) == count:
         return chosen

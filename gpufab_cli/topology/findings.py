@@ -64,6 +64,8 @@ def _far(found: Layout) -> Iterator[TopoFinding]:
 
 def _placeless(found: Layout) -> Iterator[TopoFinding]:
     """Devices that may be on any of several nodes: nothing is bound for them."""
+    if not found.rails.ports:
+        return
     nodes = found.devices.numa.with_cpus
     devices: dict[str, Gpu | Nic] = {f"GPU{index}": gpu for index, gpu in enumerate(found.gpus)}
     devices |= {port.name: port.nic for port in found.ports if port.nic.pci in found.rails.ports}

@@ -8,7 +8,6 @@ tabs, its colours or its last lines.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 
 from gpufab_cli.errors import GpufabError
 from gpufab_cli.module_utils.change import ABSENT
@@ -81,8 +80,7 @@ def parse(text: str) -> Matrix:
     if len(names) > _LIMIT or len(set(names)) < len(names):
         raise GpufabError("the first line of the matrix names a device twice, or too many")
     found = Matrix(names, {}, {}, {}, {}, dict(_legend(lines[start + 1 :])))
-    # What follows the last row, prose about GPU0 included, is none.
-    for line in takewhile(lambda line: line.split()[0] in names, filter(str.strip, lines[start + 1 :])):
+    for line in _rows(lines[start + 1 :], names):
         found = _with_row(found, line, [column for column in columns if column in _AFFINITY])
     if not found.cells:
         raise GpufabError("no row below the first line of the matrix", "paste the whole of it")
@@ -101,6 +99,17 @@ def _head(lines: Sequence[str]) -> int | None:
         if words[:1] == ["GPU0"] and not any(_CELL.fullmatch(word) for word in words):
             return number
     return None
+
+
+def _rows(lines: Sequence[str], names: Sequence[str]) -> Iterator[str]:
+    """The lines that start with a device's name, each once; what follows, prose about GPU0 included, is no row."""
+    seen: set[str] = set()
+    for line in filter(str.strip, lines):
+        name = line.split()[0]
+        if name not in names or name in seen:
+            return
+        seen.add(name)
+        yield line
 
 
 def _legend(lines: Sequence[str]) -> Iterator[tuple[str, str]]:

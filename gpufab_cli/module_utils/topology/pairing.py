@@ -124,18 +124,21 @@ def match(gpus: Sequence[int], nics: Sequence[int]) -> List[Tuple[int, int]]:
 def _one_each(gpus: Sequence[int], nics: Sequence[int]) -> List[Tuple[int, int]]:
     """As :func:`match`, but no GPU gets more than one port."""
     if len(gpus) <= len(nics):
-        return list(enumerate(_laid(gpus, nics)))
-    own = {gpu: nic for nic, gpu in enumerate(_laid(nics, gpus))}
+        return list(enumerate(_laid(gpus, nics, 1)))
+    own = {gpu: nic for nic, gpu in enumerate(_laid(nics, gpus, -1))}
     return [(g, own[g] if g in own else _closest(place, nics)) for g, place in enumerate(gpus)]
 
 
-def _laid(few: Sequence[int], many: Sequence[int]) -> Tuple[int, ...]:
-    """For each of the few, in order, which of the many."""
+def _laid(few: Sequence[int], many: Sequence[int], side: int) -> Tuple[int, ...]:
+    """For each of the few, in order, which of the many; ``side`` is 1 where these rather come behind, else -1.
+
+    Ports mostly come behind their GPUs.
+    """
 
     def uneven(chosen: Tuple[int, ...]) -> Tuple[int, int, int]:
         gaps = sorted(many[index] - place for index, place in zip(chosen, few))
         middle = gaps[len(gaps) // 2]
-        return sum(abs(gap - middle) for gap in gaps), abs(middle), -middle
+        return sum(abs(gap - middle) for gap in gaps), abs(middle), -side * middle
 
     if comb(len(many), len(few)) > _TRIES:
         return tuple(range(len(few)))
