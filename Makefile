@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 LINTED := gpufab_cli tests molecule benchmarks
 SCENARIOS := $(notdir $(patsubst %/molecule.yml,%,$(wildcard molecule/*/molecule.yml)))
 
-.PHONY: help demo test lint types unit fuzz lab-tests molecule gen system venv clean
+.PHONY: help demo test lint types unit fuzz lab-tests molecule gen pictures system venv clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,9 @@ molecule: venv system ## The roles, scenario by scenario
 
 gen: venv ## Regenerate what is made from the dataclasses, and the golden files
 	$(BIN)/python -m gpufab_cli.gen
+
+pictures: venv ## Draw the pictures in docs/
+	$(BIN)/python -m tests.pictures
 
 system: ## Packages that emulated nodes and stand-ins for vendors' packages need on this machine
 	scripts/system-packages gpufab_cli/lab/requirements-apt.txt tests/standins/requirements-apt.txt

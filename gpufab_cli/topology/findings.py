@@ -64,7 +64,7 @@ def _far(found: Layout) -> Iterator[TopoFinding]:
 
 def _placeless(found: Layout) -> Iterator[TopoFinding]:
     """Devices that may be on any of several nodes: nothing is bound for them."""
-    if not found.rails.ports:
+    if not (found.rails.ports and found.gpus):
         return
     nodes = found.devices.numa.with_cpus
     devices: dict[str, Gpu | Nic] = {f"GPU{index}": gpu for index, gpu in enumerate(found.gpus)}

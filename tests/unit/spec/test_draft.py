@@ -80,6 +80,45 @@ def test_what_a_device_does_not_tell_is_left_out():
     assert found.ports["compute/1"].mac is None
 
 
+def placed(number, switch, gpu=False):
+    above = (f"pci0000:{switch}0", f"0000:{switch}0:01.0", f"0000:{switch}1:00.0", f"0000:{switch}2:0{int(gpu)}.0")
+    if gpu:
+        return replace(GPU, pci=f"0000:{switch}{number}:00.0", above=above)
+    return replace(nic(number), above=above)
+
+
+GPUS = (placed(4, 3, gpu=True), placed(5, 7, gpu=True))
+
+
+def ports(*nics, gpus=GPUS, before=None):
+    found = lock_host(spec(), spec().hosts[0], Devices(nics, gpus), before)
+    return {rail: port.pci for rail, port in found.ports.items()}
+
+
+def test_rails_are_numbered_by_their_gpus():
+    """The first GPU's port has the higher address."""
+    assert ports(placed(0, 7), placed(1, 3)) == {"compute/0": "0000:28:00.0", "compute/1": "0000:18:00.0"}
+
+
+def test_of_more_ports_than_the_profile_has_those_next_to_gpus_are_taken():
+    found = ports(placed(0, 9), placed(1, 3), placed(2, 7), placed(3, 9))
+    assert found == {"compute/0": "0000:28:00.0", "compute/1": "0000:38:00.0"}
+
+
+def test_an_update_renumbers_nothing_while_a_gpu_is_missing():
+    nics = placed(0, 7), placed(1, 3)
+    before = lock_host(spec(), spec().hosts[0], Devices(nics, GPUS))
+    kept = {rail: port.pci for rail, port in before.ports.items()}
+    assert ports(*nics, gpus=GPUS[1:], before=before) == kept
+    assert ports(*nics, gpus=(), before=before) == kept
+
+
+def test_an_update_with_a_port_elsewhere_numbers_anew():
+    before = lock_host(spec(), spec().hosts[0], Devices((placed(0, 7), placed(1, 3)), GPUS))
+    found = ports(placed(2, 7), placed(1, 3), before=before)
+    assert found == {"compute/0": "0000:28:00.0", "compute/1": "0000:38:00.0"}
+
+
 def test_garbage_of_a_device_is_an_error_not_a_lock():
     with pytest.raises(GpufabError, match="gpu01: a device reports"):
         locked(nic(0, serial="{{ x }}"), nic(1))

@@ -10,6 +10,7 @@ from gpufab_cli.module_utils.devices import Devices
 from gpufab_cli.topology import matrix
 from gpufab_cli.topology.layout import layout
 from gpufab_cli.topology.picture import picture
+from tests.pictures import pictures
 from tests.unit.core.test_topology import TWO, gpu
 from tests.unit.topology.machines import ANSWERS, drawn
 from tests.unit.topology.test_reports import table
@@ -73,3 +74,8 @@ def test_names_cannot_leave_their_words():
 
 def test_a_node_without_devices_is_an_empty_picture():
     assert "0 GPUs · 0 NIC ports" in words(picture(layout("x", Devices())))
+
+
+def test_the_pictures_in_docs_are_the_ones_that_are_drawn_today():
+    for path, text in pictures():
+        assert path.read_text() == text, f"{path.name} is stale: make pictures"
