@@ -105,10 +105,11 @@ def layout(name: str, devices: Devices, locked: Mapping[str, str] | None = None,
     Args:
         name: what to call it.
         devices: its devices.
-        locked: the ports that the lock pins on it, by PCI address, with their rails, such as ``compute/3``.
+        locked: the ports that the lock pins on it, by PCI address, with their rails, such as ``compute/3``. Where none
+            of them is there, the lock says nothing.
         links: the NVLinks between its GPUs, where they are known.
     """
-    rail_names = locked or {}
+    rail_names = {pci: rail for pci, rail in (locked or {}).items() if devices.nic(pci) is not None}
     networks = {pci: rail.partition("/")[0] for pci, rail in rail_names.items()}
     found = rails(devices, networks)
     kinds = roles(devices, networks, found)
