@@ -78,14 +78,15 @@ class _Drawing:
         """The whole picture."""
         self._title()
         facing = len(self._rows) == _FACING
-        top: float = _TITLE
+        top, bar = float(_TITLE), None
         for number, row in enumerate(self._rows):
             self._row(row, top, flipped=facing and number == 1)
             top += _ROW + _BETWEEN
             if number == 0 and self._found.links and len(self._rows) <= _FACING:
-                self._nvlink(top)
-                top += _NVLINK + _BETWEEN
-        self._wires()
+                bar = Box(_MARGIN, top, self._width, _NVLINK)
+                top = bar.bottom + _BETWEEN
+        if bar is not None:
+            self._nvlink(bar)
         for item in (*self._found.rails.pairing.remote, *self._found.rails.pairing.pairs):
             self._pair(item)
         self._pills()
@@ -149,21 +150,16 @@ class _Drawing:
         self._canvas.text(box.middle, box.y + (23 if tile.detail else 31), words, Font(13, bold=gpu, at="middle"))
         self._canvas.text(box.middle, box.y + 40, tile.detail, Font(10.5, _GREY, at="middle"))
 
-    def _nvlink(self, top: float) -> None:
-        bar = Box(_MARGIN, top, self._width, _NVLINK)
-        links = ", ".join(sorted(set((self._found.links or {}).values())))
-        self._canvas.box(bar, Style("#c9ebd1", _GREEN, 1.5), 8)
-        self._canvas.text(bar.middle, bar.y + 20, f"NVLink · {links}", Font(12, "#1c5c33", bold=True, at="middle"))
-        self._bar = bar
-
-    def _wires(self) -> None:
-        """From each GPU that has NVLink to the bar."""
-        for pci in dict.fromkeys(one for one, _ in self._found.links or {}):
+    def _nvlink(self, bar: Box) -> None:
+        """The links between GPUs, and a wire from each GPU that has some."""
+        links = self._found.links or {}
+        for pci in dict.fromkeys(one for one, _ in links):
             spot = self._spots[pci, self._found.gpu_name(pci)]
-            if len(self._rows) <= _FACING:
-                end = self._bar.bottom if spot.flipped else self._bar.y
-                wire = [(spot.box.middle, spot.edge(0)), (spot.box.middle, end)]
-                self._canvas.line(wire, Style("none", _GREEN, 2.5))
+            wire = [(spot.box.middle, spot.edge(0)), (spot.box.middle, bar.bottom if spot.flipped else bar.y)]
+            self._canvas.line(wire, Style("none", _GREEN, 2.5))
+        words = f"NVLink · {', '.join(sorted(set(links.values())))}"
+        self._canvas.box(bar, Style("#c9ebd1", _GREEN, 1.5), 8)
+        self._canvas.text(bar.middle, bar.y + 20, words, Font(12, "#1c5c33", bold=True, at="middle"))
 
     def _pair(self, item: Pair) -> None:
         """A line between partners, on a way of its own where others are on theirs."""
