@@ -45,6 +45,7 @@ def audit(
     wants: Mapping[str, Wants],
     watch: Callable[[HostReport], None] = lambda _: None,
     waivers: Waivers = NO_WAIVERS,
+    profiles: Mapping[str, str] | None = None,
 ) -> AuditReport:
     """Judge hosts as they come; ``watch`` is told of each.
 
@@ -53,12 +54,13 @@ def audit(
         wants: what each host is told, by host and feature.
         watch: is given each host's report as soon as there is one.
         waivers: what the fabric accepts.
+        profiles: the profile of each host; all are of one where they are not given.
     """
     facts = Facts()
     reports: dict[str, HostReport] = {}
     for item in collected:
         reports[item.host] = waivers.apply(judge(item, wants[item.host]))
         if not isinstance(item.result, Failure):
-            facts.note(item.host, item.result, wants[item.host])
+            facts.note(item.host, item.result, wants[item.host], (profiles or {}).get(item.host, ""))
         watch(reports[item.host])
     return AuditReport({host: reports[host] for host in wants if host in reports}, facts.findings(), facts)

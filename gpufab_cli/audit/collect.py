@@ -71,7 +71,7 @@ def collect(
         asked = ask(target, "collect", {"wants": encode(wants)}, execute, seconds)
         if isinstance(asked, Failure):
             return Collected(host, asked)
-        return Collected(host, _read(asked, target), _no_root(asked))
+        return Collected(host, _read(asked, target), no_root(asked))
 
     return each(jobs, work, forks)
 
@@ -120,7 +120,8 @@ def _no_snapshot(result: Result, stdout: list[str], target: Target) -> Failure:
     return Failure(Failed.FAILED, f"exit {result.rc}: {_short(stderr[-1])}", hint)
 
 
-def _no_root(result: Result) -> str:
+def no_root(result: Result) -> str:
+    """Why the core did not run as root though that was wanted; "" where it did."""
     lines = (line for line in _lines(result.stderr) if line.startswith(stub.REFUSED))
     return _short(next(lines, "")[len(stub.REFUSED) :])
 

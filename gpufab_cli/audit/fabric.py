@@ -22,9 +22,11 @@ class Facts:
     """Collects the facts of every check, host by host."""
 
     _facts: dict[int, dict[str, Fact]] = field(default_factory=dict)
+    _profiles: dict[str, str] = field(default_factory=dict)
 
-    def note(self, host: str, snapshot: Snapshot, wants: Wants) -> None:
+    def note(self, host: str, snapshot: Snapshot, wants: Wants, profile: str = "") -> None:
         """Take what the checks need from a snapshot of a host of which this is wanted."""
+        self._profiles[host] = profile
         for index, check in enumerate(CHECKS):
             fact = check.fact(snapshot, wants)
             if fact is not None:
@@ -34,14 +36,28 @@ class Facts:
         """These facts, with those of some hosts replaced by newer ones."""
         gone = set(hosts)
         kept = {index: {h: fact for h, fact in facts.items() if h not in gone} for index, facts in self._facts.items()}
-        return type(self)(
-            {index: kept.get(index, {}) | newer._facts.get(index, {}) for index in kept.keys() | newer._facts.keys()}
-        )
+        merged = {
+            index: kept.get(index, {}) | newer._facts.get(index, {}) for index in kept.keys() | newer._facts.keys()
+        }
+        return type(self)(merged, self._profiles | newer._profiles)
 
     def findings(self) -> tuple[FabricFinding, ...]:
         """What the checks say about all hosts noted."""
-        found = (check.verdict(self._facts.get(index, {})) for index, check in enumerate(CHECKS))
+        found = (
+            check.verdict(facts)
+            for index, check in enumerate(CHECKS)
+            for facts in self._compared(check, self._facts.get(index, {}))
+        )
         return tuple(finding for findings in found for finding in findings)
+
+    def _compared(self, check: Check, facts: dict[str, Fact]) -> Iterable[dict[str, Fact]]:
+        """The facts that one verdict is on: those of all hosts, or of each profile's."""
+        if not check.by_profile:
+            return [facts]
+        groups: dict[str, dict[str, Fact]] = {}
+        for host, fact in sorted(facts.items()):
+            groups.setdefault(self._profiles[host], {})[host] = fact
+        return [groups[profile] for profile in sorted(groups)]
 
 
 Lossless = tuple[tuple[int, tuple[int, ...]], ...]
@@ -118,5 +134,5 @@ CHECKS = (
     Check(lambda snapshot, _: twice.macs(snapshot), _twice("fabric.duplicate-mac")),
     Check(lambda snapshot, _: twice.addresses(snapshot), _twice("fabric.duplicate-address")),
     Check(lambda snapshot, _: outliers.traits(snapshot), outliers.outliers),
-    Check(lambda snapshot, _: layouts.traits(snapshot), layouts.differing),
+    Check(lambda snapshot, _: layouts.traits(snapshot), layouts.differing, by_profile=True),
 )

@@ -27,7 +27,11 @@ class FabricFinding:
 
 @dataclass(frozen=True)
 class Check:
-    """``fact`` is told what is wanted of the host; None for one that has nothing to say or where it is unknown."""
+    """``fact`` is told what is wanted of the host; None for one that has nothing to say or where it is unknown.
+
+    ``by_profile``: only hosts of one profile are compared.
+    """
 
     fact: Callable[[Snapshot, Wants], Fact | None]
     verdict: Callable[[Mapping[str, Any]], Iterator[FabricFinding]]
+    by_profile: bool = False

@@ -14,18 +14,17 @@ CODE = "fabric.topology"
 def traits(snapshot: Snapshot) -> Traits | None:
     """NUMA nodes with their CPUs, the nodes of the GPUs, and how near each GPU's nearest NIC is.
 
-    Compared are hosts with GPUs of one model. A snapshot without NUMA nodes was taken by an older gpufab.
+    A snapshot without NUMA nodes was taken by an older gpufab.
     """
     devices = snapshot.devices
     if not devices.gpus or not devices.numa.nodes:
         return None
-    models = sorted({f"{gpu.vendor}:{gpu.device}".replace("0x", "") for gpu in devices.gpus})
     found = {
         "NUMA nodes": "; ".join(f"{node.id}: {node.cpus or 'no CPUs'}" for node in devices.numa.nodes),
         "NUMA nodes of the GPUs": ", ".join(str(gpu.numa_node) for gpu in devices.gpus),
         "nearest NICs of the GPUs": _nearest(devices),
     }
-    return tuple((f"{name} of hosts with {', '.join(models)}", frozenset({value})) for name, value in found.items())
+    return tuple((name, frozenset({value})) for name, value in found.items())
 
 
 def _nearest(devices: Devices) -> str:

@@ -214,7 +214,7 @@ def _ways(fabric: "Fabric", doors: "Doors", told: "Rollout", timeout: float, for
 
     def look(part: "Fabric") -> "AuditReport":
         collected = collect(part.jobs, doors.execute, seconds=timeout, forks=forks)
-        report = audit(collected, part.wants, waivers=part.waivers)
+        report = audit(collected, part.wants, waivers=part.waivers, profiles=part.profiles)
         progress(f"audit: {told_of(report)}")
         return report
 

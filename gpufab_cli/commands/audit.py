@@ -89,7 +89,7 @@ def _audit(fabric: "Fabric", collected: "Iterable[Collected]") -> "AuditReport":
     from gpufab_cli.audit.audit import audit
 
     with _watching(len(fabric.wants)) as watch:
-        return audit(collected, fabric.wants, watch, fabric.waivers)
+        return audit(collected, fabric.wants, watch, fabric.waivers, fabric.profiles)
 
 
 @contextmanager

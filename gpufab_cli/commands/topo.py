@@ -97,9 +97,9 @@ def _layout(host: str | None, fabric: Path, origin: Path | None, timeout: float,
         raise GpufabError("no host is named", "gpufab topo HOST, or --from FILE")
     if origin is not None:
         return sources.from_saved(origin, host, _locked(fabric, host))
-    found, why = sources.from_host(_target(fabric, host), _locked(fabric, host), doors.execute, timeout)
-    if why and len(found.gpus) > 1:
-        progress(f"{host}: NVLinks are not known: {why}")
+    found, doubts = sources.from_host(_target(fabric, host), _locked(fabric, host), doors.execute, timeout)
+    for doubt in doubts:
+        progress(f"{host}: {doubt}")
     return found
 
 

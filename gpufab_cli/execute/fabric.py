@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,6 +27,7 @@ class Fabric:
         limited: whether there are active hosts besides.
         skipped: the hosts in maintenance, which are told nothing and looked at by no command.
         rollout: in which portions an apply goes over it.
+        profiles: the profile of each host.
         drain: takes a host out of service before an apply disturbs it.
         resume: gives it back.
     """
@@ -41,6 +42,7 @@ class Fabric:
     rollout: Rollout = DEFAULT
     drain: Hook | None = None
     resume: Hook | None = None
+    profiles: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def jobs(self) -> dict[str, tuple[Target, Mapping[str, Any]]]:
@@ -81,6 +83,7 @@ def load_fabric(path: Path, limit: str | None) -> Fabric:
         rollout=spec.rollout,
         drain=spec.drain,
         resume=spec.resume,
+        profiles={host.name: host.profile for host in spec.hosts},
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gpufab_cli.audit import saved
-from gpufab_cli.audit.collect import Exec, Failure, answer, ask
+from gpufab_cli.audit.collect import Exec, Failure, answer, ask, no_root
 from gpufab_cli.errors import Exit, GpufabError
 from gpufab_cli.execute.target import Target
 from gpufab_cli.module_utils.devices import Devices
@@ -17,8 +17,10 @@ from gpufab_cli.topology.layout import Layout, Links, layout
 _LARGEST = 4 * 1024 * 1024  # bytes of a pasted file; a real one has a few thousand
 
 
-def from_host(target: Target, locked: Mapping[str, str], execute: Exec, seconds: float) -> tuple[Layout, str]:
-    """A host's topology, and why its NVLinks are not known; "" where they are.
+def from_host(
+    target: Target, locked: Mapping[str, str], execute: Exec, seconds: float
+) -> tuple[Layout, tuple[str, ...]]:
+    """A host's topology, and what of it is not known and why.
 
     Raises:
         GpufabError: the host does not answer, or not as the node core does.
@@ -34,7 +36,10 @@ def from_host(target: Target, locked: Mapping[str, str], execute: Exec, seconds:
     except (ValueError, KeyError, TypeError, SchemaError) as error:
         raise GpufabError(f"{target.host}: garbage: {error!s:.160}", "", Exit.UNKNOWN) from error
     links, why = _links(printed, devices)
-    return layout(target.host, devices, locked, links), why
+    doubts = [f"NVLinks are not known: {why}"] if why and len(devices.gpus) > 1 else []
+    reason = no_root(result) if not isinstance(result, Failure) else ""
+    doubts += [f"no root, so that roles of ports may be wrong: {reason}"] if reason else []
+    return layout(target.host, devices, locked, links), tuple(doubts)
 
 
 def _links(printed: object, devices: Devices) -> tuple[Links | None, str]:

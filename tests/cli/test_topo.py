@@ -6,6 +6,7 @@ import json
 import pytest
 
 from gpufab_cli import cli
+from gpufab_cli.audit.stub import REFUSED
 from gpufab_cli.commands.topo import command
 from gpufab_cli.execute.connect import Result, UnreachableError
 from gpufab_cli.execute.doors import Doors
@@ -25,14 +26,14 @@ def machine(tmp_path):
 def topo(site, capfd):
     """Run the command; ``answer`` is what the host's program prints."""
 
-    def run(*arguments, answer=""):
+    def run(*arguments, answer="", stderr=""):
         asked = []
 
         def execute(target, argv, stdin, seconds):
             asked.append((target.host, "topology" in argv[-1]))
             if isinstance(answer, Exception):
                 raise answer
-            return Result(0, answer.encode(), b"")
+            return Result(0, answer.encode(), stderr.encode())
 
         code = cli.run(["topo", *arguments], Doors(execute))
         out, err = capfd.readouterr()
@@ -75,6 +76,11 @@ def test_without_nvidia_smi_nvlinks_are_not_known_and_that_is_told(topo, machine
     assert "NV18" not in out
     assert "gpu01: NVLinks are not known: nvidia-smi is not installed\n" in err
     assert "between GPUs: PCIe paths" in err
+
+
+def test_without_root_roles_may_be_wrong_and_that_is_told(topo, machine):
+    err = topo("gpu01", answer=printed(machine), stderr=f"{REFUSED}sudo: a password is required\n")[2]
+    assert "gpu01: no root, so that roles of ports may be wrong: sudo: a password is required\n" in err
 
 
 @pytest.mark.parametrize(

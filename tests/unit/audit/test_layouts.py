@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from gpufab_cli.audit.fabric import Facts
 from gpufab_cli.audit.layouts import differing, traits
 from gpufab_cli.module_utils.devices import Devices
 from gpufab_cli.module_utils.topology.numa import NOT_KNOWN, Numa, NumaNode
@@ -30,16 +31,14 @@ def test_another_numa_setting_of_the_firmware():
         (
             "fabric.topology",
             ("gpu02",),
-            "NUMA nodes of hosts with 10de:2330: gpu[01,03]: 0: 0-3; 1: 4-7; gpu02: 0: 0-7",
+            "NUMA nodes: gpu[01,03]: 0: 0-3; 1: 4-7; gpu02: 0: 0-7",
         )
     ]
 
 
 def test_a_nic_in_another_slot():
     moved = replace(WHOLE, nics=(nic("0000:98:00.0", FAR, 1),))
-    assert [item[2] for item in found(WHOLE, WHOLE, moved)] == [
-        "nearest NICs of the GPUs of hosts with 10de:2330: gpu[01-02]: PIX; gpu03: SYS"
-    ]
+    assert [item[2] for item in found(WHOLE, WHOLE, moved)] == ["nearest NICs of the GPUs: gpu[01-02]: PIX; gpu03: SYS"]
 
 
 def test_a_vf_or_a_manager_of_nvswitches_is_no_nic():
@@ -48,6 +47,19 @@ def test_a_vf_or_a_manager_of_nvswitches_is_no_nic():
     assert finding[2].endswith("gpu02: none")
 
 
-def test_hosts_with_other_gpus_or_of_an_older_gpufab_are_not_compared():
-    other = replace(WHOLE, gpus=(replace(WHOLE.gpus[0], device="0x20b2", numa_node=1),))
-    assert found(WHOLE, WHOLE, other, replace(WHOLE, numa=NOT_KNOWN), Devices()) == []
+def test_hosts_without_gpus_or_of_an_older_gpufab_are_not_compared():
+    assert found(WHOLE, WHOLE, replace(WHOLE, numa=NOT_KNOWN), Devices()) == []
+
+
+def test_only_hosts_of_one_profile_are_compared():
+    one = replace(WHOLE, numa=Numa((NumaNode(0, "0-7"),)))
+
+    def codes(*profiles):
+        facts = Facts()
+        for number, (devices, profile) in enumerate(zip((WHOLE, WHOLE, one), profiles, strict=True), 1):
+            facts.note(f"gpu{number:02d}", replace(in_sync("gpu01"), devices=devices), {}, profile)
+        both = Facts().updated((), facts)
+        return [(item.code, item.hosts) for item in both.findings() if item.code == "fabric.topology"]
+
+    assert codes("a", "a", "b") == []
+    assert codes("a", "a", "a") == [("fabric.topology", ("gpu03",))]
