@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Optional, Sequence, Tuple
 
+from ..texts import natural
 from ..topology.cpus import parse_cpus
 from ..topology.numa import Numa, NumaNode
 from ..topology.pairing import pair
@@ -72,9 +73,9 @@ def _visible(gpus: Sequence[Place], visible: Optional[str]) -> Tuple[Place, ...]
     if visible is None:
         return tuple(gpus)
     words = [word.strip() for word in visible.split(",") if word.strip()]
-    if not all(word.isdigit() for word in words):
+    numbers = [number for number in map(natural, words) if number is not None]
+    if len(numbers) != len(words):
         raise BindError(f"CUDA_VISIBLE_DEVICES={visible} names GPUs otherwise than by number; give --gpu NUMBER")
-    numbers = [int(word) for word in words]
     beyond = [number for number in numbers if number >= len(gpus)]
     if beyond or not numbers:
         raise BindError(f"CUDA_VISIBLE_DEVICES={visible}, and there are {len(gpus)} GPUs")

@@ -10,6 +10,7 @@ from typing import Dict, Iterable, List, Tuple, Union
 
 from ..change import ABSENT, Absent, Unknown
 from ..host import Host, Reader
+from ..texts import natural
 from .seen import CpuSeen, Spread, cpu_numbers, spread
 from .want import CpuWant
 
@@ -144,9 +145,10 @@ def _states(host: Reader, cpus: Iterable[int]) -> Tuple[Values, Tuple[Tuple[str,
         names: List[str] = []
         for state in _numbered(host, f"{CPU}/cpu{cpu}/cpuidle", "state"):
             name, latency, disable = (host.read(f"{CPU}/cpu{cpu}/cpuidle/state{state}/{f}") for f in _STATE)
-            if not isinstance(name, str) or not isinstance(latency, str) or disable not in ("0", "1"):
+            number = natural(latency)
+            if not isinstance(name, str) or number is None or disable not in ("0", "1"):
                 return Unknown(f"cpu{cpu}: state{state} cannot be read"), ()
-            latencies[name] = int(latency)
+            latencies[name] = number
             names += [name] if disable == "0" else []
         enabled[cpu] = " ".join(names)
     return _gather(enabled, "cpuidle"), tuple(latencies.items())
@@ -170,8 +172,8 @@ def set_limits(host: Host, lows: Spread, highs: Spread) -> None:
     low = {number: value for value, numbers in lows for number in cpu_numbers(numbers)}
     for number in sorted({*low, *high}):
         files = {"scaling_min_freq": low.get(number), "scaling_max_freq": high.get(number)}
-        now = host.read(f"{CPUFREQ}/policy{number}/scaling_max_freq")
-        rises = number in low and isinstance(now, str) and now.isdigit() and int(low[number]) > int(now)
+        now = natural(host.read(f"{CPUFREQ}/policy{number}/scaling_max_freq"))
+        rises = number in low and now is not None and int(low[number]) > now
         for name in sorted(files, reverse=not rises):
             value = files[name]
             if value is not None:

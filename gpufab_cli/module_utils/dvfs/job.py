@@ -9,6 +9,7 @@ from ..devices import gather as gather_devices
 from ..host import Host, HostError
 from ..journal import Run
 from ..processes import processes
+from ..texts import natural
 from . import jobs
 from .feature import Dvfs
 from .gpu_plan import GPUS
@@ -84,7 +85,8 @@ def _kept(host: Host) -> Optional[DvfsWant]:
 def _gpus(host: Host, want: DvfsWant, indices: str) -> Tuple[str, ...]:
     """The job's GPUs among those wanted. Slurm counts them in the order of their PCI addresses, as NVML does."""
     every = [gpu.pci for gpu in gather_devices(host).gpus if gpu.driver == "nvidia"]
-    chosen = {every[int(i)] for i in indices.split(",") if i.isdigit() and int(i) < len(every)}
+    numbers = [number for number in map(natural, indices.split(",")) if number is not None]
+    chosen = {every[number] for number in numbers if number < len(every)}
     return tuple(gpu.pci for gpu in want.gpus if gpu.pci in chosen)
 
 

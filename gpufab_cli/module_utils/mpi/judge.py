@@ -6,6 +6,7 @@ from .. import rails
 from ..change import Finding, Unknown
 from ..devices import Devices
 from ..settings_file import take_apart
+from ..texts import natural
 from . import files
 from .seen import MpiSeen
 from .values import NET, TC
@@ -53,15 +54,15 @@ def _net_devices(devices: Devices, seen: MpiSeen, who: str, values: Mapping[str,
 
 
 def _class(seen: MpiSeen, want: MpiWant, who: str, values: Mapping[str, str]) -> Iterator[Finding]:
-    text = values.get(TC, "")
-    if not text.isdigit() or want.roce is None:
+    number = natural(values.get(TC, ""))
+    if number is None or want.roce is None:
         return
     wrong: Dict[str, Tuple[str, ...]] = {}
     for rail in want.rails:
-        why = rails.astray(seen.ports[rail.pci], int(text), want.roce) if rail.pci in seen.ports else ""
+        why = rails.astray(seen.ports[rail.pci], number, want.roce) if rail.pci in seen.ports else ""
         if isinstance(why, Unknown):
             yield Finding("mpi.class", (who, TC), f"{rail.rail}: {why.reason}", unknown=True)
         elif why:
             wrong[why] = (*wrong.get(why, ()), rail.rail)
     for why, ports in wrong.items():
-        yield Finding("mpi.class", (who, TC), f"{text} is DSCP {int(text) >> 2}, which {why} on {', '.join(ports)}")
+        yield Finding("mpi.class", (who, TC), f"{number} is DSCP {number >> 2}, which {why} on {', '.join(ports)}")

@@ -6,6 +6,7 @@ from .. import identity
 from ..change import ABSENT, Change, Finding, Plan, Step, Unknown
 from ..devices import Devices, Nic
 from ..snapshot import Snapshot
+from ..texts import natural
 from . import bridges, irq_plan, irqbalance, shared
 from .seen import NumaSeen
 from .sysctls import ARP
@@ -136,8 +137,8 @@ def _port_findings(devices: Devices, seen: NumaSeen, want: NumaWant, port: PortW
 def _overruled(seen: NumaSeen, want: NumaWant, port: PortWant) -> Iterator[Finding]:
     """The kernel takes the larger of the interface's value and that of all; the latter is the site's."""
     for name in ARP:
-        desired, every = getattr(want.shared_subnet, name), seen.every.get(name, ABSENT)
-        if desired is not None and isinstance(every, str) and every.isdigit() and int(every) > desired:
+        desired, every = getattr(want.shared_subnet, name), natural(seen.every.get(name, ABSENT))
+        if desired is not None and every is not None and every > desired:
             words = f"net.ipv4.conf.all.{name} is {every}, which the kernel prefers to {desired}"
             yield Finding("numa.sysctl-overruled", (port.pci, name), words)
 

@@ -3,10 +3,11 @@
 import pytest
 
 from gpufab_cli.module_utils import counters, idle, management, vfs
+from gpufab_cli.module_utils.bind.binding import BindError, _visible
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.devices import PCI_DEVICES
 from gpufab_cli.module_utils.devices import gather as gather_devices
-from gpufab_cli.module_utils.dvfs import services, smi
+from gpufab_cli.module_utils.dvfs import cpu, services, smi
 from gpufab_cli.module_utils.firmware import backend as firmware
 from gpufab_cli.module_utils.host import Output
 from gpufab_cli.module_utils.roce import dcb, gids, mlnx_qos
@@ -159,3 +160,14 @@ def test_services_that_systemd_does_not_tell_all_of_are_unknown(kept):
         text = text.replace("ActiveState=active\nUnitFileState=enabled\n\nId=cpu", "ActiveState=active\n\nId=cpu")
         found = services.read(FakeHost({f"{services.SYSTEMD}/x": ""}, answers={argv: Output(0, text, "")}))
     assert isinstance(found, Unknown)
+
+
+def test_a_latency_that_is_no_number_is_unknown_and_a_gpu_s_number_that_is_none_is_no_gpu():
+    base = f"{cpu.CPU}/cpu0/cpuidle/state1"
+    for latency in (SUPERSCRIPT, LONG, "", "x"):
+        host = FakeHost({f"{base}/name": "C6\n", f"{base}/latency": latency, f"{base}/disable": "0\n"})
+        states, latencies = cpu._states(host, (0,))
+        assert (isinstance(states, Unknown), latencies) == (True, ())
+    for visible in (SUPERSCRIPT, LONG, "0,²"):
+        with pytest.raises(BindError, match="otherwise than by number"):
+            _visible((), visible)
