@@ -79,6 +79,7 @@ class Power:
             self._tools(pid)
             self._boot_id(pid)
             self._command_line(pid)
+            self._proc(pid)
             self._driver(pid)
         except (LabError, OSError) as error:
             _log.exception("boot failed")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Optional, Tuple
 
 from ..schema import Doc, Pattern
 
-Argument = Annotated[str, Pattern(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/+-]{0,199}", "one kernel argument without spaces")]
+Argument = Annotated[str, Pattern(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/@+-]{0,199}", "one kernel argument without spaces")]
 
 
 @dataclass(frozen=True)

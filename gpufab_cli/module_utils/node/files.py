@@ -40,7 +40,7 @@ After=rdma-load-modules@rdma.service rdma-load-modules@roce.service rdma-hw.targ
 Before=network-pre.target shutdown.target
 """
 _LATE_ORDER = """\
-After=gpufab-restore@early.service network.target rdma-hw.target openibd.service
+After=gpufab-restore@early.service network.target rdma-hw.target openibd.service irqbalance.service tuned.service
 After=nvidia-persistenced.service nvidia-fabricmanager.service
 """
 _DEVICE_ORDER = """\

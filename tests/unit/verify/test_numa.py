@@ -1,0 +1,128 @@
+"""The checks of interrupts, memory and PCI Express, each on a node as declared and where just that is wrong."""
+
+import inspect
+
+import pytest
+
+from gpufab_cli.execute.target import Target
+from gpufab_cli.verify import pci, test_numa
+from gpufab_cli.verify.expected import Node
+from gpufab_cli.verify.reading import Reading, Section, UnreadableError, _asked
+
+PORT, GPU, OTHER = "0000:18:00.0", "0000:1b:00.0", "0000:9a:00.0"
+SWITCH = "pci0000:15/0000:15:01.0/0000:16:00.0"
+PATHS = {
+    PORT: f"{SWITCH}/0000:17:00.0/{PORT}",
+    GPU: f"{SWITCH}/0000:17:02.0/{GPU}",
+    OTHER: f"pci0000:97/0000:97:01.0/{OTHER}",
+}
+WISH = {
+    "ports": [{"pci": PORT, "rail": "compute/0"}, {"pci": OTHER, "rail": "compute/1"}],
+    "irq": "local",
+    "balancing": False,
+    "zone_reclaim": 0,
+    "transparent_hugepages": "madvise",
+    "hugepages": {"2M": 64},
+    "shared_subnet": {"arp_ignore": 1, "rp_filter": 2},
+    "max_read_request": 4096,
+    "use": "bare-metal",
+    "set_acs": True,
+}
+
+
+def lspci(acs="SrcValid+ TransBlk- ReqRedir-", size=4096):
+    control = f"\t\tACSCap:\tSrcValid+ TransBlk+ ReqRedir+ CmpltRedir+ UpstreamFwd+\n\t\tACSCtl:\t{acs}\n"
+    bridges = [f"0000:{b} PCI bridge: x\n{control}" for b in ("15:01.0", "17:00.0", "17:02.0", "97:01.0")]
+    bridges.append("0000:16:00.0 PCI bridge: x\n")
+    ports = [
+        f"{p} Infiniband controller: x\n\t\t\tMaxPayload 256 bytes, MaxReadReq {size} bytes\n" for p in (PORT, OTHER)
+    ]
+    return "\n".join((*bridges, *ports, f"{GPU} 3D controller: x\n"))
+
+
+HEALTHY = {
+    "interrupts": f"{PORT}\t70\t0-55,112-167\t5\n{PORT}\t71\t0-55,112-167\t112\n0000:c1:00.0\t90\t56-111\t0",
+    "managed": ("absent", ""),
+    "numa_balancing": "0",
+    "zone_reclaim_mode": "0",
+    "transparent_hugepage": "always [madvise] never",
+    # node 1 has no CPUs, node 2 no memory
+    "hugepages": "node0\t2048\t64\t0-55\t9\nnode0\t1048576\t0\t0-55\t9\nnode1\t2048\t0\t\t9\nnode2\t2048\t0\t4\t0",
+    "arp": "all\t0\t0\t2\nib0\t1\t2\t0\nib1\t1\t2\t2\nib2\t0\t0\t0",
+    "addresses": "ib0\t198.51.100.1/24\nib1\t198.51.100.2/24\nib2\t10.0.0.1/24",
+    "netdevs": f"{PORT}\tib0\n{OTHER}\tib1\n0000:c1:00.0\tib2",
+    "gpus": f"{GPU}\t",
+    "paths": "\n".join(f"{address}\t{path}" for address, path in PATHS.items()),
+    "lspci": lspci(),
+}
+CHECKS = {name.removeprefix("test_"): it for name, it in vars(test_numa).items() if name.startswith("test_")}
+
+
+def outcomes(changed, **wish):
+    target = Target("gpu01", "gpu01", None, None, None, "none", "/usr/bin/python3", "active")
+    node = Node(target, {"numa": {**WISH, **wish}}, (), (), ())
+    found = {name: ("0", it) if isinstance(it, str) else it for name, it in {**HEALTHY, **changed}.items()}
+    sections = {f"numa/{name}": Section(f"numa/{name}", *it) for name, it in found.items()}
+    reading = Reading({"uid": Section("uid", "0", "0"), **sections})
+    said = {}
+    for name, check in CHECKS.items():
+        arguments = {"node": node, "reading": reading}
+        try:
+            check(**{argument: arguments[argument] for argument in inspect.signature(check).parameters})
+        except AssertionError as error:
+            said[name] = str(error).splitlines()[0]
+        except UnreadableError as error:
+            said[name] = f"unknown: {error}"
+    return said
+
+
+def test_a_node_as_declared_passes_every_check():
+    assert outcomes({}) == {}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            {"interrupts": f"{PORT}\t70\t0-55\t56"},
+            {"interrupts_are_local": f"{PORT}: interrupt 70 is on CPU 56, not 0-55"},
+        ),
+        ({"interrupts": f"{PORT}\t70\t0-55\t56", "managed": '["70"]'}, {}),
+        ({"interrupts": f"{PORT}\t70\t\t56"}, {}),  # a node without CPUs: none is local
+        ({"numa_balancing": "1"}, {"balancing": "numa_balancing is 1, wanted 0"}),
+        ({"numa_balancing": ("absent", "")}, {}),
+        ({"zone_reclaim_mode": ("1", "denied")}, {"zone_reclaim": "unknown: zone_reclaim_mode: denied"}),
+        (
+            {"transparent_hugepage": "[always] madvise never"},
+            {"transparent_hugepages": "[always] madvise never, wanted madvise"},
+        ),
+        ({"hugepages": "node0\t2048\t63\t0-55\t9"}, {"hugepages": "node0 has 63 pages of 2M, wanted 64"}),
+        (
+            {"arp": "all\t0\t0\t0\nib0\t1\t2\t0\nib1\t1\t2\t2"},
+            {"shared_subnets": "ib0: rp_filter acts as 0, wanted 2"},
+        ),
+        ({"lspci": lspci(size=512)}, {"max_read_request": f"{PORT}: MaxReadReq is 512 bytes, wanted 4096"}),
+        ({"lspci": lspci("SrcValid+ ReqRedir+")}, {"acs": "0000:17:00.0: ReqRedir on"}),
+        (
+            {"lspci": ("absent", "")},
+            {"max_read_request": "unknown: lspci: not there", "acs": "unknown: lspci: not there"},
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(changed, said):
+    assert outcomes(changed) == said
+
+
+def test_guests_need_isolation_on_every_bridge():
+    assert outcomes({}, use="vms") == {"acs": "0000:15:01.0: CmpltRedir, ReqRedir, UpstreamFwd off"}
+    every = lspci("SrcValid+ ReqRedir+ CmpltRedir+ UpstreamFwd+")
+    assert outcomes({"lspci": every}, use="vms") == {}
+
+
+def test_bridges_between_two_are_those_of_their_switch():
+    assert pci.between(PATHS, [GPU], [GPU, PORT, OTHER]) == {"0000:17:00.0", "0000:17:02.0"}
+
+
+def test_only_a_node_that_is_to_have_it_is_asked():
+    target = Target("gpu01", "gpu01", None, None, None, "none", "/usr/bin/python3", "active")
+    assert list(_asked(Node(target, {"numa": WISH}, (), (), ()))) == ["numa"]
