@@ -265,6 +265,10 @@ numa() {
         read -r near <"$device/local_cpulist" && read -r cpus <"/proc/irq/${path##*/}/effective_affinity_list" &&
             printf '%s\t%s\t%s\t%s\n' "${device##*/}" "${path##*/}" "$near" "$cpus"
     done 2>/dev/null
+    section numa/nodes 0
+    for path in /sys/devices/system/node/node*; do
+        read -r cpus <"$path/cpulist" && printf '%s\t%s\n' "${path##*/}" "$cpus"
+    done 2>/dev/null
     section numa/hugepages 0
     for path in /sys/devices/system/node/node*/hugepages/hugepages-*; do
         node=${path%/hugepages/*}

@@ -40,6 +40,14 @@ def _is(reading: Reading, name: str, wanted: object) -> None:
     assert found == str(wanted), f"{name} is {found}, wanted {wanted}"
 
 
+@pytest.mark.wishes("numa", "nodes")
+def test_nodes(node: Node, reading: Reading) -> None:
+    """So many NUMA nodes have CPUs."""
+    found = [name for name, cpus in _rows(reading, "nodes") if cpus]
+    wanted = node.wishes["numa"]["nodes"]
+    assert len(found) == wanted, f"{len(found)} NUMA nodes have CPUs, wanted {wanted}"
+
+
 @pytest.mark.wishes("numa", "balancing")
 def test_balancing(node: Node, reading: Reading) -> None:
     """The kernel moves pages, or leaves them, as declared; one that cannot leaves them."""
@@ -100,7 +108,7 @@ def test_max_read_request(node: Node, reading: Reading) -> None:
         assert size == wanted, f"{address}: MaxReadReq is {size} bytes, wanted {wanted}"
 
 
-@pytest.mark.wishes("numa", "set_acs")
+@pytest.mark.wishes("numa", "use")
 def test_acs(node: Node, reading: Reading) -> None:
     """On bare metal no switch turns traffic between GPUs and ports away; for guests every bridge isolates."""
     paths = dict(_rows(reading, "paths"))

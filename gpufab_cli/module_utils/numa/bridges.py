@@ -43,7 +43,7 @@ def _ends(devices: Devices, want: NumaWant) -> List[Union[Gpu, Nic]]:
 def wanted(bridge: BridgeSeen, use: str) -> Tuple[str, ...]:
     """What has to be on of what the bridge has, the rest as it is found."""
     on = set(bridge.acs) if isinstance(bridge.acs, tuple) else set()
-    able = set(bridge.able) if isinstance(bridge.able, tuple) else set()
+    able = set(bridge.able) if isinstance(bridge.able, tuple) else ISOLATING
     on = on - REDIRECTING if use == "bare-metal" else on | (ISOLATING & able)
     return tuple(name for name in FLAGS if name in on)
 

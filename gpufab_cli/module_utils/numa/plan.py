@@ -3,7 +3,7 @@
 from typing import Iterator, List
 
 from .. import identity
-from ..change import ABSENT, Change, Finding, Plan, Step, Unknown
+from ..change import ABSENT, Change, Finding, Plan, Step, Unknown, Where
 from ..devices import Devices, Nic
 from ..snapshot import Snapshot
 from ..texts import natural
@@ -47,7 +47,8 @@ def _irqbalance(seen: NumaSeen, want: NumaWant) -> Iterator[Change]:
     site = state.arguments
     for path, text in irqbalance.contents(site if isinstance(site, str) else "", _addresses(want)).items():
         if isinstance(site, Unknown) or state.files[path] != text:
-            yield Change((path,), site if isinstance(site, Unknown) else state.files[path], text, "numa.irqbalance")
+            found = site if isinstance(site, Unknown) else state.files[path]
+            yield Change((path,), found, text, "numa.irqbalance", Where.PERSISTED)
     if state.running and not state.told:
         yield Change(("irqbalance", "policy"), "none of gpufab's", "gpufab's", "numa.irqbalance")
 
@@ -127,11 +128,19 @@ def _port_findings(devices: Devices, seen: NumaSeen, want: NumaWant, port: PortW
     if want.max_read_request and seen.ports[port.pci].max_read_request is ABSENT:
         yield Finding("numa.unsupported", (port.pci, "max_read_request"), "it is no PCI Express function")
     sharing = shared.sharing(devices, nic)
+    yield from _untold(want, port, nic)
     if sharing and want.shared_subnet is None:
         words = "its subnet is also that of another port, and the fabric does not say what to do about ARP"
         yield from (Finding("numa.shared-subnet", (port.pci, name), words) for name in sharing)
     elif sharing and want.shared_subnet is not None:
         yield from _overruled(seen, want, port)
+
+
+def _untold(want: NumaWant, port: PortWant, nic: Nic) -> Iterator[Finding]:
+    """Addresses that are not known: nobody can tell whether the port shares a subnet."""
+    for netdev in nic.netdevs:
+        if want.shared_subnet is not None and isinstance(netdev.addresses, Unknown):
+            yield Finding("numa.shared-subnet", (port.pci, netdev.name), netdev.addresses.reason, unknown=True)
 
 
 def _overruled(seen: NumaSeen, want: NumaWant, port: PortWant) -> Iterator[Finding]:

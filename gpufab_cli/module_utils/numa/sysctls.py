@@ -37,7 +37,7 @@ def of_interface(interface: str, name: str) -> str:
 
 def contradictions(host: Reader, wanted: Dict[str, str]) -> Tuple[Line, ...]:
     """The lines by which the files set a wanted setting to another value: file, setting, value."""
-    lines = list(_lines(host))
+    lines = list(_lines(host)) if wanted else []
     found: List[Line] = []
     for name, value in wanted.items():
         line = _decides(lines, name)

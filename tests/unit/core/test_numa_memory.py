@@ -132,6 +132,15 @@ def test_a_port_that_the_node_depends_on_needs_consent(sharing, carries, impact,
     assert (step.impact, step.blocked) == (impact, blocked)
 
 
+def test_addresses_that_are_not_known_are_no_pass(sharing):
+    host, _ = sharing
+    host.addresses = "nonsense"
+    wish = want(host, irq=None, shared_subnet=OCI)
+    found = [f for f in plan(host, wish).findings if f.code == "numa.shared-subnet"]
+    assert len(found) == 3
+    assert all(finding.unknown for finding in found)
+
+
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 RP, ALL = "net/ipv4/conf/ens1/rp_filter", "net/ipv4/conf/all/rp_filter"

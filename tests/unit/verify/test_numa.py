@@ -18,6 +18,7 @@ PATHS = {
 }
 WISH = {
     "ports": [{"pci": PORT, "rail": "compute/0"}, {"pci": OTHER, "rail": "compute/1"}],
+    "nodes": 2,
     "irq": "local",
     "balancing": False,
     "zone_reclaim": 0,
@@ -43,6 +44,7 @@ def lspci(acs="SrcValid+ TransBlk- ReqRedir-", size=4096):
 HEALTHY = {
     "interrupts": f"{PORT}\t70\t0-55,112-167\t5\n{PORT}\t71\t0-55,112-167\t112\n0000:c1:00.0\t90\t56-111\t0",
     "managed": ("absent", ""),
+    "nodes": "node0\t0-55,112-167\nnode1\t56-111\nnode2\t",
     "numa_balancing": "0",
     "zone_reclaim_mode": "0",
     "transparent_hugepage": "always [madvise] never",
@@ -89,6 +91,7 @@ def test_a_node_as_declared_passes_every_check():
         ),
         ({"interrupts": f"{PORT}\t70\t0-55\t56", "managed": '["70"]'}, {}),
         ({"interrupts": f"{PORT}\t70\t\t56"}, {}),  # a node without CPUs: none is local
+        ({"nodes": "node0\t0-167"}, {"nodes": "1 NUMA nodes have CPUs, wanted 2"}),
         ({"numa_balancing": "1"}, {"balancing": "numa_balancing is 1, wanted 0"}),
         ({"numa_balancing": ("absent", "")}, {}),
         ({"zone_reclaim_mode": ("1", "denied")}, {"zone_reclaim": "unknown: zone_reclaim_mode: denied"}),
