@@ -25,6 +25,7 @@ def sources() -> Dict[str, str]:
     from .dvfs import job  # noqa: F401
     from .features import FEATURES
     from .packages import module  # noqa: F401
+    from .topology import report  # noqa: F401
 
     tuple(FEATURES.values())
     base = __name__.rpartition(".")[0]
