@@ -96,6 +96,8 @@ class _Drawing:
 
     def _title(self) -> None:
         counted = f"{len(self._found.gpus)} GPUs · {len(self._found.ports)} NIC ports"
+        if len(self._rows) > _FACING and self._found.links:  # there is no middle to draw it in
+            counted += f" · NVLink {_linked(self._found)}"
         self._canvas.text(_MARGIN, 34, self._found.name, Font(20, bold=True))
         self._canvas.text(_MARGIN + self._width, 34, counted, Font(13, _GREY, at="end"))
 
@@ -157,7 +159,7 @@ class _Drawing:
             spot = self._spots[pci, self._found.gpu_name(pci)]
             wire = [(spot.box.middle, spot.edge(0)), (spot.box.middle, bar.bottom if spot.flipped else bar.y)]
             self._canvas.line(wire, Style("none", _GREEN, 2.5))
-        words = f"NVLink · {', '.join(sorted(set(links.values())))}"
+        words = f"NVLink · {_linked(self._found)}"
         self._canvas.box(bar, Style("#c9ebd1", _GREEN, 1.5), 8)
         self._canvas.text(bar.middle, bar.y + 20, words, Font(12, "#1c5c33", bold=True, at="middle"))
 
@@ -230,6 +232,10 @@ class _Drawing:
             self._canvas.text(_MARGIN + 26, top + 6, words, Font())
             top += _LINE
         return top
+
+
+def _linked(found: Layout) -> str:
+    return ", ".join(sorted(set((found.links or {}).values())))
 
 
 def _style(device: Gpu | Port) -> Style:

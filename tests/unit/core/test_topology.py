@@ -1,17 +1,21 @@
 """Places in the PCI tree, NUMA nodes of every shape, and who is paired with whom."""
 
+import io
+import json
 from dataclasses import replace
 
 import pytest
 
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.devices import Devices, Gpu, Nic, gather
+from gpufab_cli.module_utils.schema import decode
+from gpufab_cli.module_utils.topology import report
 from gpufab_cli.module_utils.topology.cpus import format_cpus, parse_cpus
 from gpufab_cli.module_utils.topology.numa import Numa, NumaNode, cores
 from gpufab_cli.module_utils.topology.numa import gather as gather_numa
 from gpufab_cli.module_utils.topology.pairing import match
 from gpufab_cli.module_utils.topology.relation import Relation, between, bridges, relation
-from tests.fakes import FakeHost
+from tests.fakes import FakeHost, failed, ok
 
 TWO = Numa((NumaNode(0, "0-3", distances=((0, 10), (1, 21))), NumaNode(1, "4-7", distances=((0, 21), (1, 10)))))
 NODE, CPU, PCI = "/sys/devices/system/node", "/sys/devices/system/cpu", "/sys/bus/pci/devices"
@@ -164,6 +168,23 @@ def test_devices_know_their_place_and_a_display_of_the_board_is_no_gpu():
         ("00000009:01:00.0", ("pci0009:00", "0009:00:00.0"))
     ]
     assert [node.id for node in devices.numa.nodes] == [0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "matrix"),
+    [
+        (ok("\tGPU0\n"), "\tGPU0\n"),
+        (failed("no driver", rc=9), {"unknown": "nvidia-smi topo -m: exit 9: no driver"}),
+        (Unknown("nvidia-smi is not installed"), {"unknown": "nvidia-smi is not installed"}),
+    ],
+)
+def test_what_is_reported_of_a_node(answer, matrix):
+    out = io.StringIO()
+    files = sysfs({0: ("0-7", "10")}) | {f"{PCI}/0000:00:00.0/class": "0x060000"}
+    report.answer(FakeHost(files, answers={report.MATRIX: answer}), out, "marker")
+    first, second = out.getvalue().splitlines()
+    assert (first, json.loads(second)["matrix"]) == ("marker", matrix)
+    assert decode(Devices, json.loads(second)["devices"]).numa.with_cpus[0].cpus == "0-7"
 
 
 def board(count, shared=1):

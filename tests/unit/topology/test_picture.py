@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gpufab_cli.module_utils.devices import Devices
+from gpufab_cli.module_utils.topology.numa import Numa, NumaNode
 from gpufab_cli.topology import matrix
 from gpufab_cli.topology.layout import layout
 from gpufab_cli.topology.picture import picture
@@ -58,6 +59,15 @@ def test_findings_are_numbered_at_their_devices_and_told_below():
     said = words(picture(matrix.rebuilt("pasted", matrix.parse(text))))
     assert said.count("1") == 2
     assert "GPU3: no NVLink to any GPU, the others have NV18 (topo.nvlink)" in said
+
+
+def test_nvlink_is_named_where_there_is_no_middle_for_it():
+    numa = Numa(tuple(NumaNode(number, str(number), socket=number) for number in range(3)))
+    gpus = tuple(gpu(f"0000:{number}b:00.0", (f"pci0000:{number}0",), number) for number in range(3))
+    links = {(one.pci, other.pci): "NV4" for one in gpus for other in gpus if one is not other}
+    said = words(picture(layout("x", Devices((), gpus, numa), links=links)))
+    assert "3 GPUs · 0 NIC ports · NVLink NV4" in said
+    assert {"Socket 0", "Socket 1", "Socket 2"} <= set(said)
 
 
 def test_what_a_matrix_does_not_name_is_not_named_in_its_picture():
