@@ -1,18 +1,21 @@
 """Random machines: a matrix gives a tree with the same matrix, and what is missing moves no pair of another switch."""
 
+import json
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpufab_cli.errors import GpufabError
 from gpufab_cli.module_utils.devices import Devices
 from gpufab_cli.module_utils.topology.cpus import format_cpus, parse_cpus
 from gpufab_cli.module_utils.topology.numa import Numa, NumaNode
-from gpufab_cli.topology import matrix, text
+from gpufab_cli.topology import matrix, nccl_xml, text
 from gpufab_cli.topology.layout import layout
 from gpufab_cli.topology.picture import picture
 from tests.unit.core.test_topology import gpu
-from tests.unit.topology.test_reports import port
+from tests.unit.topology.machines import MATRICES
+from tests.unit.topology.test_reports import CLOUD, port
 
 COUNTS = st.tuples(st.integers(0, 2), st.integers(0, 2))
 
@@ -88,3 +91,20 @@ def test_every_machine_can_be_drawn(devices):
 @given(st.sets(st.integers(0, 600)))
 def test_a_cpu_list_is_read_as_it_was_written(cpus):
     assert parse_cpus(format_cpus(cpus)) == tuple(sorted(cpus))
+
+
+RECORDED = [path.read_text() for path in sorted(MATRICES.glob("*.txt"))] + [CLOUD]
+CUTS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 30), st.text(max_size=6)), min_size=1, max_size=6)
+
+
+@given(st.sampled_from(RECORDED), CUTS)
+def test_what_was_mangled_on_its_way_is_read_or_refused(whole, cuts):
+    for place, length, inserted in cuts:
+        start = int(place * len(whole))
+        whole = whole[:start] + inserted + whole[start + length :]
+    try:
+        found = nccl_xml.read("x", whole) if nccl_xml.is_xml(whole) else matrix.rebuilt("x", matrix.parse(whole))
+    except GpufabError:
+        return
+    assert picture(found).endswith("</svg>\n")
+    json.dumps(text.data(found))
