@@ -13,6 +13,9 @@ from functools import cached_property
 
 from gpufab_cli.audit.fold import fold
 from gpufab_cli.module_utils.devices import Devices, Nic
+from gpufab_cli.module_utils.dvfs.seen import cpu_list
+from gpufab_cli.module_utils.firmware.cards import slot
+from gpufab_cli.spec.bond import PORTS
 from gpufab_cli.spec.draft import by_gpu, locked, pinned, speed_mbps, transport
 from gpufab_cli.spec.lock import Lock
 from gpufab_cli.spec.model import Connection, Rail
@@ -29,6 +32,10 @@ QOS = """\
 #     ets: {3: 50, 0: 50}
 
 """
+
+
+Bonds = tuple[tuple[str, tuple[int, ...]], ...]
+"""Bonds by name, and the rails that are their ports."""
 
 
 @dataclass(frozen=True)
@@ -53,21 +60,21 @@ class Found:
     def kind(self) -> "Kind":
         """What makes it equal to others."""
         gpus = Counter(f"{gpu.vendor}:{gpu.device}" for gpu in self.devices.gpus)
-        ports = {name: len(nics) for name, nics in self.networks.items()}
-        return Kind(tuple(sorted(ports.items())), tuple(sorted(gpus.items())))
+        ports = ((name, len(nics), _bonds(nics)) for name, nics in sorted(self.networks.items()))
+        return Kind(tuple(ports), tuple(sorted(gpus.items())))
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How many ports of each network and how many GPUs of each PCI vendor:device a host has."""
+    """How many ports of each network, which of them bonded, and how many GPUs of each PCI vendor:device a host has."""
 
-    ports: tuple[tuple[str, int], ...]
+    ports: tuple[tuple[str, int, "Bonds"], ...]
     gpus: tuple[tuple[str, int], ...]
 
     @property
     def name(self) -> str:
         """A name that says as much."""
-        return f"gpus-{sum(count for _, count in self.gpus)}-ports-{sum(count for _, count in self.ports)}"
+        return f"gpus-{sum(count for _, count in self.gpus)}-ports-{sum(count for _, count, _ in self.ports)}"
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,25 @@ def discover(found: Iterable[Found], missing: Iterable[str], connection: Connect
     parts += [QOS] if any(name.startswith("roce") for host in hosts for name in host.networks) else []
     parts += ["profiles:\n", *_profiles(hosts, kinds), "\n", _hosts(hosts, kinds), "\n", _connection(connection)]
     return Drafted("".join(parts), locked({host.name: pinned(host.name, _rails(host), host.devices) for host in hosts}))
+
+
+def _bonds(nics: Iterable[Nic]) -> Bonds:
+    """The bonds of two ports of one card, which may be a RoCE LAG."""
+    members: dict[str, list[tuple[int, Nic]]] = {}
+    for number, nic in enumerate(nics):
+        bond = nic.netdev.bond if nic.netdev is not None else None
+        if bond is not None and transport(nic) == "roce" and re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.-]{0,14}", bond.name):
+            members.setdefault(bond.name, []).append((number, nic))
+    cards = {name: {_card(nic) for _, nic in found} for name, found in members.items()}
+    return tuple(
+        (name, tuple(number for number, _ in found))
+        for name, found in members.items()
+        if len(found) == PORTS and len(cards[name]) == 1
+    )
+
+
+def _card(nic: Nic) -> str:
+    return nic.serial if isinstance(nic.serial, str) else slot(nic.pci)
 
 
 def _network(nic: Nic) -> str:
@@ -160,10 +186,18 @@ def _profiles(hosts: Iterable[Found], kinds: Mapping[Kind, str]) -> Iterator[str
     for kind, name in kinds.items():
         gpus = ", ".join(f"{count} GPUs {_plain(model)}" for model, count in kind.gpus) or "no GPU"
         yield f"  {name}:   # {gpus}\n    ports:\n" if kind.ports else f"  {name}: {{}}   # {gpus}\n"
-        for network, count in kind.ports:
-            yield f"      - {{network: {network}, rail: {f'0-{count - 1}' if count > 1 else 0}}}\n"
+        for network, count, bonds in kind.ports:
+            for bond, rails in bonds:
+                yield f"      - {{network: {network}, rail: {cpu_list(rails)}, bond: {{name: {bond}}}}}\n"
+            alone = set(range(count)) - {rail for _, rails in bonds for rail in rails}
+            if alone:
+                yield f"      - {{network: {network}, rail: {_rail(cpu_list(alone))}}}\n"
         for line in _unplaced(host for host in hosts if host.kind == kind):
             yield f"    # not drafted: {line}\n"
+
+
+def _rail(numbers: str) -> str:
+    return f'"{numbers}"' if "," in numbers else numbers
 
 
 def _unplaced(hosts: Iterable[Found]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from gpufab_cli.discover import Found, discover
 from gpufab_cli.errors import SpecErrors
 from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.module_utils.change import Unknown
-from gpufab_cli.module_utils.devices import Devices
+from gpufab_cli.module_utils.devices import Devices, Upper
 from gpufab_cli.spec import source
 from gpufab_cli.spec.load import validate
 from gpufab_cli.spec.lock import Lock, dump
@@ -140,3 +140,30 @@ def test_addresses_that_are_seen_are_a_hint_for_the_pattern():
     netdevs = [replace(nic(n).netdevs[0], addresses=(f"10.10.{n}.1/24", "fe80::1/64")) for n in (0, 1)]
     result = drafted(host(1, *(replace(nic(n), netdevs=(netdevs[n],)) for n in (0, 1))))
     assert "# addressing: {ipv4: ...}   # gpu01 has 10.10.0.1/24, 10.10.1.1/24\n" in result.fabric
+
+
+def bonded(port, name="bond0", card=0, number=1):
+    """One port of a card; the second has no RDMA device while the two are a RoCE LAG. Without a name: no bond."""
+    found = nic(port, host=number, serial=f"X{number}{card}", pci=f"0000:{card + 1}8:00.{port % 2}")
+    netdev = replace(found.netdevs[0], uppers=(Upper(name, 9000, True, ()),) if name else ())
+    return replace(found, netdevs=(netdev,), rdma=() if name and port % 2 else found.rdma)
+
+
+def test_two_bonded_ports_of_a_card_are_drafted_as_a_bond():
+    result = drafted(host(1, bonded(0), bonded(1), nic(5)))
+    assert "- {network: roce-400g, rail: 0-1, bond: {name: bond0}}" in result.fabric
+    assert "- {network: roce-400g, rail: 2}" in result.fabric
+    want = compile_wants(completed(result.fabric), result.lock)["gpu01"]["roce"]
+    assert [port.bond.name if port.bond else None for port in want.ports] == ["bond0", "bond0", None]
+
+
+def test_other_bonds_are_not_drafted():
+    for ports in ((bonded(0), bonded(1, card=1)), (bonded(0), nic(5)), (bonded(0, "a b"), bonded(1, "a b"))):
+        assert "bond:" not in drafted(host(1, *ports)).fabric
+
+
+def test_hosts_with_and_without_a_bond_are_of_two_kinds():
+    plain = [bonded(port, name="", number=2) for port in (0, 1)]
+    text = drafted(host(1, bonded(0), bonded(1)), host(2, *plain)).fabric
+    assert text.count("bond: {name: bond0}") == 1
+    assert "gpus-1-ports-2-2" in text
