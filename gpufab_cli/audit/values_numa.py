@@ -17,8 +17,7 @@ LABELS: Mapping[str, str] = {
 
 def _where(irqs: tuple[tuple[str, str], ...]) -> str:
     """How many, and the CPUs that take them."""
-    cpus = {cpu for _, text in irqs for cpu in parse_cpus(text)}
-    return f"{len(irqs)} on CPUs {format_cpus(cpus)}" if irqs else "none"
+    return f"{len(irqs)} on CPUs {_cpus(irqs)}" if irqs else "none"
 
 
 def moved(current: tuple[tuple[str, str], ...], desired: tuple[tuple[str, str], ...]) -> str:
@@ -30,7 +29,10 @@ def moved(current: tuple[tuple[str, str], ...], desired: tuple[tuple[str, str], 
 
 
 def _cpus(irqs: tuple[tuple[str, str], ...]) -> str:
-    return format_cpus({cpu for _, text in irqs for cpu in parse_cpus(text)}) or "none"
+    try:
+        return format_cpus({cpu for _, text in irqs for cpu in parse_cpus(text)}) or "none"
+    except ValueError:
+        return "unreadable"
 
 
 def _acs(flags: tuple[str, ...]) -> str:

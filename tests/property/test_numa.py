@@ -1,19 +1,25 @@
 """Over random drift on emulated machines: audit, dry run and run agree, a second run changes nothing, nor a reboot."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpufab_cli.audit.values import difference
 from gpufab_cli.lab.hardware import interrupts
 from gpufab_cli.lab.hardware.sysfs.numa import THP
-from gpufab_cli.module_utils import program
+from gpufab_cli.module_utils import planning, program
+from gpufab_cli.module_utils.change import ABSENT, Unknown
+from gpufab_cli.module_utils.features import FEATURES
 from gpufab_cli.module_utils.numa import irq_plan
+from gpufab_cli.module_utils.numa.seen import BridgeSeen, NumaSeen, PortSeen
 from gpufab_cli.module_utils.numa.want import NumaWant, PortWant, SharedSubnet
 from tests.machine import LabHost
 from tests.property.test_machine import drift, holds, relaxed
 
+PCI = "0000:18:00.0"
 MACHINES = ("hgx-h100", "hgx-a100-nps4", "gb200", "guest-h100")
 
 subnets = st.builds(
@@ -111,3 +117,51 @@ def test_neighbours_start_evenly_apart(first, ports):
     found = tuple((cpu,) for cpu in range(64))
     starts = sorted(irq_plan.ring(found, first * ports + number)[0] for number in range(ports))
     assert {later - sooner for sooner, later in pairwise(starts)} == {64 // ports}
+
+
+words = st.text("0123456789-,²x/.", max_size=6)
+values = words | st.just(ABSENT) | st.builds(Unknown, words)
+hostile = st.builds(
+    NumaSeen,
+    ports=st.fixed_dictionaries(
+        {
+            PCI: st.builds(
+                PortSeen,
+                irqs=st.lists(st.tuples(words, words)).map(tuple) | st.just(ABSENT),
+                managed=st.lists(words).map(tuple),
+                sysctls=st.dictionaries(words, values),
+                max_read_request=st.integers() | st.just(ABSENT),
+            )
+        }
+    ),
+    cores=st.just({"0": ((0, 2), (1, 3))}) | st.dictionaries(words, st.builds(Unknown, words)),
+    settings=st.dictionaries(words | st.sampled_from(["balancing", "zone_reclaim"]), values),
+    hugepages=st.dictionaries(words | st.just("node0/2M"), values),
+    every=st.dictionaries(st.sampled_from(["rp_filter", "arp_ignore"]), values),
+    bridges=st.dictionaries(
+        words, st.builds(BridgeSeen, words, st.lists(words).map(tuple), st.lists(words).map(tuple))
+    ),
+    domains=st.dictionaries(words, values),
+)
+
+
+@settings(max_examples=100)
+@given(hostile)
+def test_whatever_a_node_says_of_itself_is_judged(tmp_path_factory, seen):
+    host = LabHost(tmp_path_factory.mktemp("lab"), rails=1)
+    wish = NumaWant(
+        (PortWant("compute/0", PCI, 0),),
+        irq="local",
+        balancing=False,
+        hugepages={"2M": 1},
+        shared_subnet=SharedSubnet(1, 2, 2),
+        max_read_request=4096,
+        use="bare-metal",
+        set_acs=True,
+    )
+    found = planning.take(host, {"numa": FEATURES["numa"]}, {"numa": wish})
+    plan = FEATURES["numa"].plan(replace(found, seen={"numa": seen}), wish)
+    assert all(change.current != change.desired for step in plan.steps for change in step.changes)
+    assert all(
+        difference(change.path[-1], change.current, change.desired) for step in plan.steps for change in step.changes
+    )

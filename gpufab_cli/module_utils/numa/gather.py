@@ -5,7 +5,7 @@ from typing import Dict, Iterable, Iterator, Set, Tuple, Union
 from ..change import ABSENT, Absent, Unknown
 from ..devices import PCI_DEVICES, Devices, Nic
 from ..host import Reader
-from ..topology.cpus import format_cpus, parse_cpus
+from ..topology.cpus import format_cpus
 from ..topology.numa import CPUS, cores
 from . import bridges, irqbalance, irqs, memory, pci_config, shared, sysctls
 from .seen import Cores, IrqbalanceSeen, NumaSeen, PortSeen, Text
@@ -60,10 +60,8 @@ def _withheld(host: Reader) -> Tuple[int, ...]:
     found: Set[int] = set()
     for path in ISOLATED:
         text = host.read(path)
-        try:
-            found.update(parse_cpus(text) if isinstance(text, str) else ())
-        except ValueError:  # nohz_full reads "(null)" where the kernel was not told of any
-            continue
+        # nohz_full reads "(null)" where the kernel was not told of any.
+        found.update(irqs.parsed(text) or () if isinstance(text, str) else ())
     return tuple(sorted(found))
 
 
@@ -72,8 +70,10 @@ def _cores(host: Reader, devices: Devices, ports: Iterable[PortWant], withheld: 
     for nic in _nics(devices, ports):
         node = devices.numa.local(nic.numa_node)
         if node is not None and str(node.id) not in found:
-            usable = [cpu for cpu in parse_cpus(node.cpus) if cpu not in withheld]
-            found[str(node.id)] = cores(host, usable)
+            cpus = irqs.parsed(node.cpus)
+            usable = [cpu for cpu in cpus or () if cpu not in withheld]
+            unknown = Unknown(f"the CPUs of NUMA node {node.id} cannot be read")
+            found[str(node.id)] = unknown if cpus is None else cores(host, usable)
     return found
 
 

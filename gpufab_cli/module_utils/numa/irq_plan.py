@@ -4,6 +4,7 @@ from typing import Iterator, List, Sequence, Tuple, Union
 
 from ..change import ABSENT, Absent, Change, Finding, Unknown
 from ..devices import Devices, Nic
+from ..texts import natural
 from .seen import Irqs, NumaSeen
 from .want import PortWant
 
@@ -35,7 +36,7 @@ def spread(irqs: Irqs, managed: Sequence[str], cpus: Sequence[int]) -> Irqs:
 
     So it makes no difference to the others when one turns out to be managed.
     """
-    every = sorted({number for number, _ in irqs} | set(managed), key=int)
+    every = sorted({number for number, _ in irqs} | set(managed), key=lambda number: natural(number) or 0)
     places = {number: cpus[index % len(cpus)] for index, number in enumerate(every)}
     return tuple((number, str(places[number])) for number, _ in irqs)
 

@@ -7,11 +7,13 @@ runs.
 
 import errno
 import json
-from typing import FrozenSet, Tuple, Union
+from typing import FrozenSet, Optional, Tuple, Union
 
 from ..change import Absent, Unknown
 from ..devices import PCI_DEVICES
 from ..host import Host, HostError, Reader
+from ..texts import natural, parse_json
+from ..topology.cpus import parse_cpus
 from .seen import Irqs
 
 IRQ = "/proc/irq"
@@ -29,7 +31,7 @@ def read(host: Reader, pci: str) -> Found:
     names = host.names(f"{PCI_DEVICES}/{pci}/msi_irqs")
     if not isinstance(names, tuple):
         return names, ()
-    numbers = sorted((name for name in names if name.isdigit()), key=int)
+    numbers = sorted((name for name in names if natural(name) is not None), key=int)
     noted = _noted(host)
     managed = tuple(number for number in numbers if number in noted or _read_only(host, number))
     found = []
@@ -38,6 +40,8 @@ def read(host: Reader, pci: str) -> Found:
         if isinstance(cpus, Unknown):
             return cpus, managed
         if number not in managed and isinstance(cpus, str):  # a vector that no driver has asked for has no file
+            if parsed(cpus) is None:
+                return Unknown(f"{_path(number)}: {cpus!r:.80} is no list of CPUs"), managed
             found.append((number, cpus.strip()))
     return tuple(found), managed
 
@@ -49,7 +53,21 @@ def _read_only(host: Reader, number: str) -> bool:
 
 def _noted(host: Reader) -> FrozenSet[str]:
     text = host.read(NOTE)
-    return frozenset(json.loads(text)) if isinstance(text, str) else frozenset()
+    try:
+        found = parse_json(text) if isinstance(text, str) else ()
+    except ValueError:  # cut short: it is learnt anew
+        return frozenset()
+    return (
+        frozenset(number for number in found if natural(number) is not None) if isinstance(found, list) else frozenset()
+    )
+
+
+def parsed(text: str) -> Optional[Tuple[int, ...]]:
+    """The CPUs of a list; None where it is none."""
+    try:
+        return parse_cpus(text)
+    except ValueError:
+        return None
 
 
 def write(host: Host, wanted: Irqs) -> None:

@@ -1,6 +1,6 @@
 """Decide what would change in a node's interrupts, memory and PCI Express. Pure."""
 
-from typing import Iterator, List
+from typing import Iterator, List, Tuple
 
 from .. import identity
 from ..change import ABSENT, Change, Finding, Plan, Step, Unknown, Where
@@ -8,11 +8,12 @@ from ..devices import Devices, Nic
 from ..snapshot import Snapshot
 from ..texts import natural
 from . import bridges, irq_plan, irqbalance, shared
-from .seen import NumaSeen
+from .seen import NumaSeen, Text
 from .sysctls import ARP
 from .want import NumaWant, PortWant
 
 FEATURE = "numa"
+UNREAD = Unknown("was not looked at")
 CODES = {
     "balancing": "numa.balancing",
     "zone_reclaim": "numa.zone-reclaim",
@@ -64,20 +65,23 @@ def _policy_taken(seen: NumaSeen, want: NumaWant) -> str:
 
 
 def _kernel(seen: NumaSeen, want: NumaWant) -> Iterator[Change]:
-    for name, current in seen.settings.items():
-        desired = _text(getattr(want, name))
+    for name, current, desired in _settings(seen, want):
         if current not in (desired, ABSENT):
             yield Change(("kernel", name), current, desired, CODES[name])
 
 
-def _text(value: object) -> str:
-    return str(int(value)) if isinstance(value, (bool, int)) else str(value)
+def _settings(seen: NumaSeen, want: NumaWant) -> Iterator[Tuple[str, Text, str]]:
+    """Each setting of the node that is wanted, as it is and as it is to be."""
+    for name in CODES:
+        wish = getattr(want, name)
+        if wish is not None:
+            yield name, seen.settings.get(name, UNREAD), str(int(wish)) if isinstance(wish, (bool, int)) else wish
 
 
 def _unsupported(seen: NumaSeen, want: NumaWant) -> Iterator[Finding]:
     """What this kernel does not have. That it does not do what is to be off is as wished."""
-    for name, current in seen.settings.items():
-        if current is ABSENT and _text(getattr(want, name)) not in ("0", "never"):
+    for name, current, desired in _settings(seen, want):
+        if current is ABSENT and desired not in ("0", "never"):
             yield Finding("numa.unsupported", ("kernel", name), "this kernel has no such setting")
     for place, found in seen.hugepages.items():
         if found is ABSENT and (want.hugepages or {}).get(place.partition("/")[2]):
@@ -86,9 +90,9 @@ def _unsupported(seen: NumaSeen, want: NumaWant) -> Iterator[Finding]:
 
 def _hugepages(seen: NumaSeen, want: NumaWant) -> Iterator[Change]:
     for place, current in seen.hugepages.items():
-        desired = str((want.hugepages or {})[place.partition("/")[2]])
-        if current not in (desired, ABSENT):
-            yield Change(("hugepages", place), current, desired, "numa.hugepages")
+        count = (want.hugepages or {}).get(place.partition("/")[2])
+        if count is not None and current not in (str(count), ABSENT):
+            yield Change(("hugepages", place), current, str(count), "numa.hugepages")
 
 
 def _port(devices: Devices, seen: NumaSeen, want: NumaWant, port: PortWant, nic: Nic) -> Step:
@@ -112,8 +116,9 @@ def _irqs(devices: Devices, seen: NumaSeen, want: NumaWant, port: PortWant, nic:
 def _sysctls(devices: Devices, seen: NumaSeen, want: NumaWant, port: PortWant, nic: Nic) -> Iterator[Change]:
     found = seen.ports[port.pci].sysctls
     for key, desired in shared.wanted(devices, nic, want.shared_subnet).items():
-        if found[key] != desired:
-            yield Change((port.pci, key), found[key], desired, "numa.shared-subnet")
+        current = found.get(key, UNREAD)
+        if current != desired:
+            yield Change((port.pci, key), current, desired, "numa.shared-subnet")
 
 
 def _request(seen: NumaSeen, want: NumaWant, port: PortWant) -> Iterator[Change]:

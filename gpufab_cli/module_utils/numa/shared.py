@@ -21,7 +21,10 @@ def interfaces(nic: Nic) -> Iterator[Tuple[str, Tuple[str, ...]]]:
 
 def _network(address: str) -> str:
     """The IPv4 network of ADDRESS/PREFIX; "" for IPv6, which has no ARP, and for single addresses."""
-    network = ipaddress.ip_interface(address).network
+    try:
+        network = ipaddress.ip_interface(address).network
+    except ValueError:
+        return ""
     return str(network) if network.version == 4 and network.num_addresses > 1 else ""  # noqa: PLR2004
 
 
