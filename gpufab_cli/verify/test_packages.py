@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 from gpufab_cli.verify.expected import Node
-from gpufab_cli.verify.reading import Reading, UnreadableError
+from gpufab_cli.verify.reading import Reading
 
 INBOX = ("rdma-core", "perftest", "mstflint", "infiniband-diags")  # called the same on every platform
 NCCL = ("libnccl2", "libnccl")
@@ -77,16 +77,12 @@ def test_nccl(node: Node, reading: Reading) -> None:
         headers, other = one_of(NCCL_DEV, reading)
         assert other == version, f"{headers} is {other}, {name} is {version}"
     assert_key("nccl", node, reading)
+    assert_loaded(version, reading)
 
 
-@pytest.mark.wishes("nccl", "version")
-def test_library(node: Node, reading: Reading) -> None:
-    """The library that programs are linked with at run time is of that version too."""
+def assert_loaded(version: str, reading: Reading) -> None:
+    """Where the dynamic linker's cache knows the library, it is of the package's version."""
     path = reading.section("nccl-library").text.strip()
-    if not path:
-        raise UnreadableError("ldconfig: libnccl.so.2: not there")
     found = re.search(r"libnccl\.so\.(\d+(?:\.\d+)+)$", path)
-    if found is None:
-        raise UnreadableError(f"{path} tells no version")
-    wanted = node.wishes["nccl"]["version"].partition("-")[0]
-    assert found[1] == wanted, f"libnccl.so.2 is {path}"
+    assert found is None or version.startswith(f"{found[1]}-"), f"libnccl.so.2 is {path}, the package is {version}"
+

@@ -74,7 +74,7 @@ def _obstacles(rows: Iterable[Row]) -> Iterator[Line]:
 def _line(rows: list[Row]) -> Line:
     first = rows[0]
     names = [label(name) for name in dict.fromkeys(row.place.name for row in rows) if name]
-    what = ", ".join(names) if len(names) <= NAMES else f"{len(names)} files"
+    what = ", ".join(names) if len(names) <= NAMES else f"{len(names)} {_noun(names)}"
     return Line(
         kind=first.kind,
         severity=first.severity,
@@ -85,6 +85,10 @@ def _line(rows: list[Row]) -> Line:
         accepted=first.accepted,
         needs=_needs(first),
     )
+
+
+def _noun(names: Iterable[str]) -> str:
+    return "files" if all(name.startswith("/") for name in names) else "values"
 
 
 def _needs(row: Row) -> str:

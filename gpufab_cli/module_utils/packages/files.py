@@ -114,8 +114,10 @@ def pins(recipe: Recipe, platform: Platform, closure: Closure, before: str = "")
     """The text of the pins' file; of dnf's, which others write to as well, what stands in it ``before`` is kept."""
     if platform.manager == "apt":
         return preferences(recipe, platform, closure)
-    kept = _without_block(recipe.name, before)
-    return kept + _locks(recipe, closure)
+    before = before + "\n" if before and not before.endswith("\n") else before
+    block, own = _block(recipe.name), _locks(recipe, closure)
+    # In its place: two sets that each put theirs last would never come to rest.
+    return block.sub(lambda _: own, before) if block.search(before) else before + own
 
 
 def closure(name: str, platform: Platform, text: str) -> Dict[str, str]:
@@ -153,10 +155,6 @@ def _digest(found: Closure) -> str:
 
 def _block(name: str) -> "re.Pattern[str]":
     return re.compile(rf"^# gpufab-{name} begin\b.*?^# gpufab-{name} end\n?", re.MULTILINE | re.DOTALL)
-
-
-def _without_block(name: str, text: str) -> str:
-    return _block(name).sub("", text + "\n" if text and not text.endswith("\n") else text)
 
 
 def _locks(recipe: Recipe, found: Closure) -> str:
