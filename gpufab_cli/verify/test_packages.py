@@ -85,4 +85,3 @@ def assert_loaded(version: str, reading: Reading) -> None:
     path = reading.section("nccl-library").text.strip()
     found = re.search(r"libnccl\.so\.(\d+(?:\.\d+)+)$", path)
     assert found is None or version.startswith(f"{found[1]}-"), f"libnccl.so.2 is {path}, the package is {version}"
-

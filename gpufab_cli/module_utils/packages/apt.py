@@ -3,16 +3,30 @@ folders. The sources and preferences that are rehearsed are not the system's yet
 """
 
 import re
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, Iterable, List, Sequence, Tuple
 
 from ..host import Host, Output
 from ..queries import NO_CACHE
+from .database import installed
 from .files import declared, key_path, preferences, source_path
 from .gather import versions
 from .platforms import Platform
 from .recipe import Recipe
 from .seen import Database
-from .transaction import SECONDS, RefusedError, Transaction, choose, leftovers, said, scratch, surprising
+from .transaction import (
+    SECONDS,
+    Offered,
+    RefusedError,
+    Transaction,
+    after,
+    choose,
+    leftovers,
+    mixed,
+    said,
+    scratch,
+    surprising,
+    whole,
+)
 
 LISTS = "/var/lib/apt/lists"
 ETC = "/etc/apt"
@@ -43,6 +57,7 @@ class Rehearsal:
     ) -> None:
         self._host, self._recipe, self._platform = host, recipe, platform
         self._database, self._pinned = database, pinned
+        self._now = installed(host, platform)
         self._folder = scratch(recipe.name)
 
     def run(self) -> Transaction:
@@ -56,15 +71,19 @@ class Rehearsal:
         offered = self._offered(self._names())
         roots = choose(self._recipe, self._database, offered)
         first = self._simulate(roots)
-        closure = self._closure(roots, first)
-        left = leftovers(self._recipe, self._pinned, self._database, closure, offered)
-        wanted = {**left, **roots}
-        final = self._simulate(wanted) if left else first
+        reached = self._reached(roots)
+        own = self._own([*roots, *reached])
+        then = after(self._now, {**first.install, **roots}, first.remove)
+        ours = mixed(reached, then, own)
+        kept = {*whole(roots, reached, then, own), *ours}
+        wanted = {**leftovers(self._recipe, self._pinned, self._database, kept, offered), **ours, **roots}
+        final = self._simulate(wanted) if len(wanted) > len(roots) else first
         self._check(final)
         self._download(wanted)
         asked = {name: version for name, version in wanted.items() if version}
+        closure = self._closure(roots, reached, after(self._now, {**final.install, **roots}, final.remove), own)
         install = {**asked, **{n: v for n, v in closure.items() if final.install.get(n) == v}}
-        return Transaction(install, final.remove, self._closure(roots, final))
+        return Transaction(install, final.remove, closure)
 
     def _lay_out(self) -> None:
         folder, host = self._folder, self._host
@@ -139,16 +158,26 @@ class Rehearsal:
             raise RefusedError(said(output))
         return simulated(output.stdout)
 
-    def _closure(self, roots: Dict[str, str], found: Transaction) -> Dict[str, str]:
+    def _closure(self, roots: Dict[str, str], reached: List[str], then: Dict[str, str], own: Offered) -> Dict[str, str]:
         """The packages of the repository that are then there; without one the pinned roots."""
         if not self._recipe.pinned:
             return {}
-        now = {name: package.version for name, package in self._database.packages.items()}
-        final = {n: v for n, v in {**now, **found.install, **roots}.items() if n not in found.remove}
+        return whole(roots, reached, then, own) if self._recipe.repository is not None else roots
+
+    def _own(self, names: Iterable[str]) -> Dict[str, Tuple[str, ...]]:
+        """What the set's repository has of some packages."""
         if self._recipe.repository is None:
-            return {name: final[name] for name in roots}
-        offered = self._offered(sorted(final), *_own_source(self._source))
-        return {name: version for name, version in final.items() if version in offered.get(name, ())}
+            return {}
+        return self._offered(sorted(set(names)), *_own_source(self._source))
+
+    def _reached(self, roots: Dict[str, str]) -> List[str]:
+        """What the roots depend on as far as the repository knows: names alone, for they vary little by version."""
+        if self._recipe.repository is None:
+            return []
+        alone = (*_own_source(self._source), "-o", "Dir::State::status=/dev/null")
+        kinds = ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
+        output = self._apt("apt-cache", *alone, "depends", "--recurse", *(f"--no-{kind}" for kind in kinds), *roots)
+        return re.findall(r"^([a-z0-9][a-z0-9+.\-]*)$", output.stdout, re.MULTILINE)
 
     def _check(self, found: Transaction) -> None:
         surprises = sorted(surprising(self._recipe, found.remove, self._database, self._pinned))

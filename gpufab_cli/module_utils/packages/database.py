@@ -28,6 +28,12 @@ def look(host: Reader, platform: Platform, matters: Matters) -> Union[Database, 
     return _rpm(host, matters) if platform.manager == "dnf" else _dpkg(host, matters)
 
 
+def installed(host: Reader, platform: Platform) -> Dict[str, str]:
+    """The version of every installed package; empty where that cannot be told."""
+    found = look(host, platform, lambda name, version: True)  # noqa: ARG005
+    return {} if isinstance(found, Unknown) else {name: package.version for name, package in found.packages.items()}
+
+
 def _dpkg(host: Reader, matters: Matters) -> Union[Database, Unknown]:
     text, journal = host.read(STATUS), host.names(JOURNAL)
     if not isinstance(text, str):

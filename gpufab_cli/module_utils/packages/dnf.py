@@ -8,12 +8,25 @@ import re
 from typing import Dict, List, Tuple
 
 from ..host import Host, Output
-from .database import RPM_FORMAT
+from .database import RPM_FORMAT, installed
 from .files import declared, key_path, repository_id, source_path
 from .platforms import Platform
 from .recipe import Recipe, natural
 from .seen import Database
-from .transaction import SECONDS, Offered, RefusedError, Transaction, choose, leftovers, said, scratch, surprising
+from .transaction import (
+    SECONDS,
+    Offered,
+    RefusedError,
+    Transaction,
+    after,
+    choose,
+    leftovers,
+    mixed,
+    said,
+    scratch,
+    surprising,
+    whole,
+)
 
 REPOS = "/etc/yum.repos.d"
 _QUERY = r"%{name} %{epoch}:%{version}-%{release}"
@@ -28,6 +41,7 @@ class Rehearsal:
     ) -> None:
         self._host, self._recipe, self._platform = host, recipe, platform
         self._database, self._pinned = database, pinned
+        self._now = installed(host, platform)
         self._folder = scratch(recipe.name)
 
     def run(self) -> Transaction:
@@ -41,14 +55,18 @@ class Rehearsal:
         everywhere = self._offered()
         roots = choose(self._recipe, self._database, everywhere)
         install, removed = self._resolve(roots)
-        closure = self._closure(roots, install, removed, own)
-        left = leftovers(self._recipe, self._pinned, self._database, closure, everywhere)
+        reached = self._reached(roots)
+        then = after(self._now, {**install, **roots}, removed)
+        ours = mixed(reached, then, own)
+        kept = {*whole(roots, reached, then, own), *ours}
+        left = leftovers(self._recipe, self._pinned, self._database, kept, everywhere)
         gone = tuple(name for name, version in left.items() if not version)
-        wanted = {**{name: version for name, version in left.items() if version}, **roots}
+        wanted = {**{name: version for name, version in left.items() if version}, **ours, **roots}
         if len(wanted) > len(roots):
             install, removed = self._resolve(wanted)
         self._check((*removed, *gone), install)
         self._verify(own)
+        closure = self._closure(roots, reached, after(self._now, {**install, **roots}, (*removed, *gone)), own)
         extra = {name: version for name, version in closure.items() if install.get(name) == version}
         return Transaction({**wanted, **extra}, tuple(sorted({*removed, *gone})), closure)
 
@@ -108,15 +126,21 @@ class Rehearsal:
         return {name: found[0] for name, found in offered(output.stdout).items()} if output else {}
 
     def _closure(
-        self, roots: Dict[str, str], install: Dict[str, str], removed: Tuple[str, ...], own: Offered
+        self, roots: Dict[str, str], reached: List[str], final: Dict[str, str], own: Offered
     ) -> Dict[str, str]:
+        """The packages of the repository that are then there; without one the pinned roots."""
         if not self._recipe.pinned:
             return {}
-        now = {name: package.version for name, package in self._database.packages.items()}
-        final = {n: v for n, v in {**now, **install, **roots}.items() if n not in removed}
+        return whole(roots, reached, final, own) if self._recipe.repository is not None else roots
+
+    def _reached(self, roots: Dict[str, str]) -> List[str]:
+        """What the roots depend on within the repository."""
         if self._recipe.repository is None:
-            return {name: final[name] for name in roots}
-        return {name: version for name, version in final.items() if version in own.get(name, ())}
+            return []
+        only = f"--repoid={repository_id(self._recipe.name)}"
+        specs = [f"{name}-{version}" for name, version in sorted(roots.items())]
+        output = self._dnf(only, "-q", "repoquery", "--requires", "--resolve", "--recursive", "--qf=%{name}\n", *specs)
+        return output.stdout.split()
 
     def _check(self, removed: Tuple[str, ...], install: Dict[str, str]) -> None:
         surprises = sorted(surprising(self._recipe, removed, self._database, self._pinned))
@@ -130,7 +154,7 @@ class Rehearsal:
 
     def _verify(self, own: Offered) -> None:
         """The signatures of what comes from the set's repository, by its key alone."""
-        files = [path for path in self._files() if self._name(path) in own]
+        files = [path for path, name in self._names().items() if name in own]
         if not files:
             return
         database = ("--dbpath", f"{self._folder}/keys")
@@ -141,9 +165,12 @@ class Rehearsal:
             words = bad[0].rpartition("/")[2] if bad else said(output)
             raise RefusedError(f"signature: {words}")
 
-    def _name(self, path: str) -> str:
-        output = self._host.attempt("rpm", "-qp", "--nosignature", "--qf", "%{NAME}", path)
-        return output.stdout.strip()
+    def _names(self) -> Dict[str, str]:
+        """The name of the package in each downloaded file."""
+        files = self._files()
+        output = self._host.attempt("rpm", "-qp", "--nosignature", "--qf", r"%{NAME}
+", *files) if files else None
+        return dict(zip(files, output.stdout.split())) if output else {}
 
 
 def offered(text: str) -> Dict[str, Tuple[str, ...]]:

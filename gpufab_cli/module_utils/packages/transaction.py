@@ -1,7 +1,7 @@
 """What a rehearsal finds: which packages come and go, and which of them make up the set. The choices in it are pure."""
 
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ..host import HostError, Output
 from .recipe import ANY, Recipe, Root, fits
@@ -76,17 +76,43 @@ def _same(roots: List[Root], wanted: str, database: Database, offered: Offered) 
 
 
 def leftovers(
-    made: Recipe, pinned: Mapping[str, str], database: Database, closure: Mapping[str, str], offered: Offered
+    made: Recipe, pinned: Mapping[str, str], database: Database, kept: Iterable[str], offered: Offered
 ) -> Dict[str, str]:
-    """What another stack, or another version of this one, leaves: the distribution's version instead; "": it goes."""
+    """What another stack, or another version of this one, leaves: the distribution's version instead; "": it goes.
+
+    ``kept`` are the names that are the set's own.
+    """
     found: Dict[str, str] = {}
     for name, package in database.packages.items():
         old = pinned.get(name) == package.version or made.strange(name, package.version)
         if name in made.forbidden:
             found[name] = ""
-        elif old and name not in closure:
+        elif old and name not in kept:
             found[name] = native(made, name, offered) or ""
     return found
+
+
+def whole(roots: Mapping[str, str], reached: Iterable[str], final: Mapping[str, str], own: Offered) -> Dict[str, str]:
+    """The set as it is then: of what the roots depend on, the packages that the repository has in just that version.
+
+    Others may have got other packages from the same repository: they are none of the set's.
+    """
+    names = {*roots, *reached}
+    return {name: version for name, version in final.items() if name in names and version in own.get(name, ())}
+
+
+def mixed(reached: Iterable[str], final: Mapping[str, str], own: Offered) -> Dict[str, str]:
+    """What the roots depend on, and would then be another source's: the repository's version instead.
+
+    A stack depends on rdma-core in any version, and a distribution's that is installed would do for a resolver.
+    """
+    return {name: own[name][0] for name in reached if name in final and own.get(name) and final[name] not in own[name]}
+
+
+def after(now: Mapping[str, str], install: Mapping[str, str], remove: Iterable[str]) -> Dict[str, str]:
+    """What is installed then."""
+    gone = set(remove)
+    return {name: version for name, version in {**now, **install}.items() if name not in gone}
 
 
 def surprising(made: Recipe, removed: Sequence[str], database: Database, pinned: Mapping[str, str]) -> Iterator[str]:
