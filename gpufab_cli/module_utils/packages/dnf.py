@@ -168,8 +168,7 @@ class Rehearsal:
     def _names(self) -> Dict[str, str]:
         """The name of the package in each downloaded file."""
         files = self._files()
-        output = self._host.attempt("rpm", "-qp", "--nosignature", "--qf", r"%{NAME}
-", *files) if files else None
+        output = self._host.attempt("rpm", "-qp", "--nosignature", "--qf", r"%{NAME}\n", *files) if files else None
         return dict(zip(files, output.stdout.split())) if output else {}
 
 
