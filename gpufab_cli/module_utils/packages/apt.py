@@ -70,20 +70,27 @@ class Rehearsal:
         self._update()
         offered = self._offered(self._names())
         roots = choose(self._recipe, self._database, offered)
-        first = self._simulate(roots)
         reached = self._reached(roots)
         own = self._own([*roots, *reached])
-        then = after(self._now, {**first.install, **roots}, first.remove)
-        ours = mixed(reached, then, own)
-        kept = {*whole(roots, reached, then, own), *ours}
-        wanted = {**leftovers(self._recipe, self._pinned, self._database, kept, offered), **ours, **roots}
-        final = self._simulate(wanted) if len(wanted) > len(roots) else first
+        wanted = self._wanted(roots, reached, offered, own)
+        final = self._simulate(wanted)
         self._check(final)
         self._download(wanted)
         asked = {name: version for name, version in wanted.items() if version}
         closure = self._closure(roots, reached, after(self._now, {**final.install, **roots}, final.remove), own)
         install = {**asked, **{n: v for n, v in closure.items() if final.install.get(n) == v}}
         return Transaction(install, final.remove, closure)
+
+    def _wanted(self, roots: Dict[str, str], reached: List[str], offered: Offered, own: Offered) -> Dict[str, str]:
+        """What apt is to be asked for: the roots, and what would else stay another stack's or source's."""
+        ours: Dict[str, str] = {}
+        kept = set(roots)
+        if own:
+            first = self._simulate(roots)
+            then = after(self._now, {**first.install, **roots}, first.remove)
+            ours = mixed(reached, then, own)
+            kept = {*whole(roots, reached, then, own), *ours}
+        return {**leftovers(self._recipe, self._pinned, self._database, kept, offered), **ours, **roots}
 
     def _lay_out(self) -> None:
         folder, host = self._folder, self._host

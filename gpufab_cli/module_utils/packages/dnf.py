@@ -54,21 +54,27 @@ class Rehearsal:
         own = self._offered(f"--repoid={repository_id(self._recipe.name)}") if self._recipe.repository else {}
         everywhere = self._offered()
         roots = choose(self._recipe, self._database, everywhere)
-        install, removed = self._resolve(roots)
         reached = self._reached(roots)
-        then = after(self._now, {**install, **roots}, removed)
-        ours = mixed(reached, then, own)
-        kept = {*whole(roots, reached, then, own), *ours}
-        left = leftovers(self._recipe, self._pinned, self._database, kept, everywhere)
-        gone = tuple(name for name, version in left.items() if not version)
-        wanted = {**{name: version for name, version in left.items() if version}, **ours, **roots}
-        if len(wanted) > len(roots):
-            install, removed = self._resolve(wanted)
+        asked = self._wanted(roots, reached, everywhere, own)
+        gone = tuple(name for name, version in asked.items() if not version)
+        wanted = {name: version for name, version in asked.items() if version}
+        install, removed = self._resolve(wanted)
         self._check((*removed, *gone), install)
         self._verify(own)
         closure = self._closure(roots, reached, after(self._now, {**install, **roots}, (*removed, *gone)), own)
         extra = {name: version for name, version in closure.items() if install.get(name) == version}
         return Transaction({**wanted, **extra}, tuple(sorted({*removed, *gone})), closure)
+
+    def _wanted(self, roots: Dict[str, str], reached: List[str], offered: Offered, own: Offered) -> Dict[str, str]:
+        """What dnf is to be asked for: the roots, and what would else stay another stack's or source's."""
+        ours: Dict[str, str] = {}
+        kept = set(roots)
+        if own:
+            install, removed = self._resolve(roots)
+            then = after(self._now, {**install, **roots}, removed)
+            ours = mixed(reached, then, own)
+            kept = {*whole(roots, reached, then, own), *ours}
+        return {**leftovers(self._recipe, self._pinned, self._database, kept, offered), **ours, **roots}
 
     def _lay_out(self) -> None:
         folder, host = self._folder, self._host
