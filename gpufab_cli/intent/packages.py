@@ -17,7 +17,7 @@ def ofed_want(spec: FabricSpec, host: Host) -> OfedWant | None:
         modules=rdma.modules,
         kernel_support=rdma.kernel_support,
         firmware_updater=rdma.firmware_updater,
-        repository=_repository(rdma.repository),
+        repository=_repository(rdma.repository, rdma.version),
     )
 
 
@@ -26,14 +26,15 @@ def nccl_want(spec: FabricSpec, host: Host) -> NcclWant | None:
     nccl = spec.profile_of(host).nccl
     if nccl is None:
         return None
-    return NcclWant(nccl.source, nccl.version, nccl.cuda, nccl.dev, nccl.tests, _repository(nccl.repository))
+    repository = _repository(nccl.repository, nccl.version)
+    return NcclWant(nccl.source, nccl.version, nccl.cuda, nccl.dev, nccl.tests, repository)
 
 
-def _repository(repository: Repository | None) -> RepositoryWant | None:
+def _repository(repository: Repository | None, version: str | None) -> RepositoryWant | None:
     if repository is None:
         return None
     return RepositoryWant(
-        url=repository.url,
+        url=repository.url.replace("{version}", version or ""),
         key=repository.key.strip(),
         fingerprint=repository.fingerprint,
         suite=repository.suite,
