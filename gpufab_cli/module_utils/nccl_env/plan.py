@@ -45,16 +45,17 @@ def _findings(devices: Devices, seen: NcclEnvSeen, want: NcclEnvWant) -> Iterato
         sources = {files.NCCL_CONF: files.other_file(conf), **sources}
     for path, item in sources.items():
         if isinstance(item, Unknown):
-            yield Finding("nccl.unread", (path,), item.reason, unknown=True)
+            # Homes on NFS keep root out: that is told, and casts no doubt on all else.
+            yield Finding("nccl.unread", (path,), item.reason)
             continue
         yield from (Finding("nccl.grammar", (path,), line) for line in item.bad_lines)
         yield from judge(node, path, item.values)
     if seen.unread_homes is not None:
-        yield Finding("nccl.unread", ("/home",), seen.unread_homes, unknown=True)
+        yield Finding("nccl.unread", ("/home",), seen.unread_homes)
     if isinstance(seen.jobs, Unknown):
         yield Finding("nccl.unread", ("jobs",), seen.jobs.reason, unknown=True)
-        return
-    for job in seen.jobs:
-        yield from judge(node, str(job), job.variables)
+    else:
+        for job in seen.jobs:
+            yield from judge(node, str(job), job.variables)
     for who, path in seen.missing:
         yield Finding("nccl.topo-file", (who, path), "not there: NCCL goes on without it and says nothing")

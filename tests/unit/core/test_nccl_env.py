@@ -276,13 +276,15 @@ def test_a_topology_file_is_looked_for_where_the_job_looks(host):
     assert codes(host) == []
 
 
-def test_what_cannot_be_looked_at_is_unknown(host):
+def test_jobs_that_cannot_be_looked_at_are_unknown_a_home_that_keeps_root_out_is_told(host):
     host.unreadable["/root/.nccl.conf"] = "Permission denied"
     process(host, "77", {})
     host.unreadable["/proc/77/environ"] = "Permission denied"
     said = look(host, "nccl_env", nccl(host)).findings
-    assert {(f.code, f.unknown) for f in said} == {("nccl.unread", True)}
-    assert len(said) == 2
+    assert [(f.code, f.path[0], f.unknown) for f in said] == [
+        ("nccl.unread", "/root/.nccl.conf", False),
+        ("nccl.unread", "jobs", True),
+    ]
 
 
 def test_containers_get_the_same_and_a_prolog_lets_the_job_have_its_own(host, tmp_path):

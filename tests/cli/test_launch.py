@@ -1,0 +1,49 @@
+"""gpufab launch prints what starts a job, and refuses what cannot be meant."""
+
+import json
+
+import pytest
+
+from gpufab_cli.cli import run
+from gpufab_cli.spec.lock import dump
+from tests import fabrics
+
+BOX = "ports: [{network: compute, rail: 0-1}]"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    text = fabrics.changed((BOX, f"{BOX}\n    mpi: {{implementation: openmpi}}"))
+    (tmp_path / "fabric.yml").write_text(text)
+    (tmp_path / "fabric.lock.yml").write_text(dump(fabrics.lock()))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_command_is_printed_for_a_shell(folder, capsys):
+    assert run(["launch", "--limit", "gpu01", "--hostfile", "hosts", "python", "a b.py", "--run"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("mpirun --np 1 --hostfile hosts")
+    assert out.endswith("gpufab-bind python 'a b.py' --run\n")
+    assert (folder / "hosts").read_text() == "10.0.0.11 slots=1\n"
+
+
+def test_as_json(folder, capsys):
+    assert run(["launch", "--launcher", "torchrun", "--format", "json", "--", "train"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [command["host"] for command in found["commands"]] == ["gpu01", "gpu02", "gpu03"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--run", "--launcher", "srun", "x"], "--run starts mpirun, not srun"),
+        (["--no-bind", "--gpus", "x"], "--gpus is gpufab-bind's"),
+        (["-x", "NOVALUE", "x"], "NAME=VALUE is wanted"),
+        (["--run", "--hostfile", "h", "x"], "a hostfile written here"),
+        ([], "Missing argument"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(folder, capsys, words, said):
+    assert run(["launch", *words]) == 2
+    assert said in capsys.readouterr().err
