@@ -166,6 +166,12 @@ def test_small_tools(ofed):
     assert gids[-1] == "n_gids_found=0"
 
 
+def test_lspci_shows_what_manages_nvswitches(tmp_path):
+    shown = call(make(tmp_path, "hgx-b200"), "lspci").stdout.splitlines()
+    assert sum("Infiniband controller" in line for line in shown) == 4
+    assert "27:00.1 Infiniband controller: Mellanox Technologies MT2910 Family [ConnectX-7]" in shown
+
+
 def test_lspci_hides_capabilities_from_users(ofed):
     assert "SR-IOV" in call(ofed, "lspci", "-vv", "-s", "18:00.0").stdout
     assert "<access denied>" in call(ofed, "lspci", "-vv", "-s", "18:00.0", uid=1000).stdout

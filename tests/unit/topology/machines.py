@@ -48,6 +48,14 @@ ANSWERS = {
         order=("mlx5_0", "mlx5_1"),
     ),
     "guest-h100": Answer(ONE_TO_ONE[:4], "PHB", {}),
+    "l40s-inbox": Answer(  # names by udev
+        (("rocep24s0f0", "rocep24s0f1"), ()),
+        "PHB",
+        {},
+        remote=((1, "rocep24s0f1"),),
+        order=("rocep24s0f0", "rocep24s0f1"),
+    ),
+    "l40s-broadcom": Answer(each("bnxt_re0", "bnxt_re1"), "PHB", {}),
     "t4-guest": Answer((("mlx5_0",), ("mlx5_0",)), "PHB", {}, order=("mlx5_0",)),
 }
 

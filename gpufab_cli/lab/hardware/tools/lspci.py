@@ -3,7 +3,7 @@
 from gpufab_cli.lab.hardware import config_space, sriov
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.tools.answer import Answer, Request
-from gpufab_cli.lab.machine import PortPlace
+from gpufab_cli.lab.machine import GpuPlace, Place, PortPlace
 
 _VENDORS = {"0x15b3": "Mellanox Technologies", "0x14e4": "Broadcom Inc. and subsidiaries"}
 _DEVICES = {
@@ -21,10 +21,10 @@ def answer(hw: Hardware, request: Request) -> Answer:
     wanted = words[words.index("-s") + 1] if "-s" in words[:-1] else ""
     letters = "".join(word[1:] for word in words if word.startswith("-") and word != "-s")
     rows = _bridges(hw, request, letters, wanted)
-    for place in sorted((*hw.machine.ports, *hw.machine.gpus), key=lambda place: place.pci):
+    for place in sorted((*hw.machine.ports, *hw.machine.gpus, *hw.machine.managers), key=lambda place: place.pci):
         if wanted not in ("", place.pci, place.pci.removeprefix("0000:")):
             continue
-        head = _head(hw, place, letters) if isinstance(place, PortPlace) else _gpu(hw, place.pci, letters)
+        head = _gpu(hw, place.pci, letters) if isinstance(place, GpuPlace) else _head(hw, place, letters)
         rows.append(head + (_details(hw, request, place) if "v" in letters and isinstance(place, PortPlace) else ""))
     return Answer(("\n" if "v" in letters else "").join(rows))
 
@@ -47,8 +47,8 @@ def _address(pci: str, letters: str) -> str:
     return pci if "D" in letters else pci.removeprefix("0000:")
 
 
-def _head(hw: Hardware, place: PortPlace, letters: str) -> str:
-    nic, ethernet = hw.machine.nic, hw.machine.is_ethernet(place)
+def _head(hw: Hardware, place: Place, letters: str) -> str:
+    nic, ethernet = hw.machine.nic, isinstance(place, PortPlace) and hw.machine.is_ethernet(place)
     if "n" in letters:
         return f"{_address(place.pci, letters)} {'0200' if ethernet else '0207'}: {nic.vendor[2:]}:{nic.device[2:]}\n"
     kind = "Ethernet controller" if ethernet else "Infiniband controller"
