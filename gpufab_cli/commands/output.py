@@ -16,19 +16,25 @@ from rich.table import Table
 PIPED_WIDTH = 200  # columns; a pipe has none of its own, and a table cut to 80 is of no use to grep
 
 
-def results() -> Console:
-    """Where results go. Colours only on a terminal, and not with NO_COLOR (rich sees to both)."""
-    return Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
+def results(width: int | None = None) -> Console:
+    """Where results go. Colours only on a terminal, and not with NO_COLOR (rich sees to both).
+
+    Args:
+        width: columns, where lines must not be folded whatever the terminal has.
+    """
+    return Console(width=width or (None if sys.stdout.isatty() else PIPED_WIDTH), highlight=False)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> None:
-    """Print rows under their column heads."""
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", width: int | None = None
+) -> None:
+    """Print rows under their column heads; ``width`` as in :func:`results`."""
     table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    results().print(table)
+    results(width).print(table)
 
 
 def print_json(data: Any) -> None:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from gpufab_cli.topology.layout import Layout
 
 
+_CELL, _AFFINITY = 8, 120  # columns of a terminal: a cell of the matrix is not folded, nor is a usual list of CPUs
+
+
 class _Host(click.ParamType[str]):
     """A host of the fabric."""
 
@@ -138,7 +141,8 @@ def _show(found: "Layout", output: str) -> None:
     if output == "json":
         print_json(text.data(found))
         return
-    print_table(*text.matrix_rows(found), title=found.name)
+    heads, rows = text.matrix_rows(found)
+    print_table(heads, rows, title=found.name, width=_CELL * len(heads) + _AFFINITY)
     print_table(*text.port_rows(found))
     told = findings(found)
     if told:
