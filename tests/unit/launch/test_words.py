@@ -34,8 +34,9 @@ def test_one_rank_a_gpu_next_to_it_in_the_words_of_open_mpi_4():
     )
 
 
-def test_open_mpi_5_has_a_run_time_of_its_own_and_no_openib():
+def test_report_48_open_mpi_5_binds_nothing_itself_and_has_a_run_time_of_its_own():
     found = argv(job(), release=5)
+    assert "--map-by slot --bind-to none" in found  # -N and ppr:8:node bind all ranks to the first package
     assert "--np 3 " in found  # the lock has one GPU a host
     assert "--prtemca prte_if_include eno1 --mca pml ucx --mca btl_tcp_if_include eno1 -x" in found
 
