@@ -1,7 +1,9 @@
 """What NCCL and MPI have in common in a profile: the rails and the interfaces that they use."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator
 
 from gpufab_cli.errors import did_you_mean
 from gpufab_cli.module_utils.nccl_env.want import NetdevName
@@ -15,11 +17,15 @@ if TYPE_CHECKING:
 RDMA = ("roce", "infiniband")
 
 
+def _one_or_many(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
 class RailUser(Model):
     """Software that sends over rails."""
 
-    network: Name | None = None
-    """The network that it uses; that which carries RDMA, where the profile has ports on one only, if left out."""
+    network: Annotated[tuple[Name, ...], NotEmpty, BeforeValidator(_one_or_many, Name | tuple[Name, ...])] | None = None
+    """The network that it uses, or a list for several planes; the only one with RDMA of the profile if left out."""
     rail: Rails | None = None
     """Numbers of rails, such as 0-3; all that the profile has of the network if left out."""
     socket: Name | None = None
@@ -31,14 +37,21 @@ class RailUser(Model):
 
 
 def rails_of(spec: "FabricSpec", profile: "Profile", user: RailUser) -> "tuple[Rail, ...]":
-    """The ports that the software uses, in the order of rails; none where no network is told."""
-    network = user.network or _only(spec, profile)
-    return tuple(sorted(profile.rails_of(network, user.rail))) if network is not None else ()
+    """The ports that the software uses, in the order of rails, those of several planes by turns."""
+    networks = user.network or _only(spec, profile)
+    found = [rail for network in networks for rail in profile.rails_of(network, user.rail)]
+    return tuple(sorted(found, key=lambda rail: (rail.number, networks.index(rail.network))))
 
 
-def _only(spec: "FabricSpec", profile: "Profile") -> str | None:
+def _only(spec: "FabricSpec", profile: "Profile") -> tuple[str, ...]:
     found = _rdma(spec, profile)
-    return found[0] if len(found) == 1 else None
+    return tuple(found) if len(found) == 1 else ()
+
+
+def _class(spec: "FabricSpec", network: str) -> tuple[int, int, bool, bool] | None:
+    """What makes the first class of a network; None where it has no QoS profile."""
+    qos = spec.qos.get(spec.networks[network].qos or "")
+    return (qos.lossless[0].dscp[0], qos.lossless[0].priority, qos.ecn, qos.pfc) if qos is not None else None
 
 
 def _rdma(spec: "FabricSpec", profile: "Profile") -> list[str]:
@@ -53,10 +66,13 @@ def user_faults(spec: "FabricSpec", profile: "Profile", key: str, user: RailUser
     if user.network is None and len(rdma) != 1:
         what = f"the profile's ports are on {', '.join(rdma)}" if rdma else "the profile has no port with RDMA"
         yield Fault((key, "network"), f"missing: {what}", "network: NAME" if rdma else "give it ports, or leave it out")
-    elif user.network is not None and user.network not in rdma:
-        hint = did_you_mean(user.network, rdma) if rdma else "give the profile ports on a network with RDMA"
-        yield Fault((key, "network"), f"the profile has no RDMA port on {user.network!r}", hint)
-    elif not rails_of(spec, profile, user):
+    without = [name for name in user.network or () if name not in rdma]
+    for name in without:
+        hint = did_you_mean(name, rdma) if rdma else "give the profile ports on a network with RDMA"
+        yield Fault((key, "network"), f"the profile has no RDMA port on {name!r}", hint)
+    if len({_class(spec, name) for name in user.network or () if name not in without}) > 1:
+        yield Fault((key, "network"), "the networks carry different classes", "jobs have one traffic class: name one")
+    if (user.network or rdma[1:] == []) and rdma and not without and not rails_of(spec, profile, user):
         yield Fault((key, "rail"), "the profile has none of these rails")
     if user.socket is not None and user.socket_interfaces is not None:
         yield Fault((key, "socket_interfaces"), "socket says it already", "give one of the two")

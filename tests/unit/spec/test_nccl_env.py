@@ -4,6 +4,7 @@ import pytest
 
 from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.module_utils.rails import ClassWant
+from gpufab_cli.spec.rails import rails_of
 from tests.fabrics import lock, refusals, spec
 
 BOX = "ports: [{network: compute, rail: 0-1}]"
@@ -51,6 +52,19 @@ def test_declared_tuning_becomes_nccl_s_variables():
     }
     assert (found.socket_interfaces, found.containers, found.takeover) == (("eno1",), ("enroot", "slurm"), True)
     assert [rail.rail for rail in found.rails] == ["compute/1"]
+
+
+def test_two_planes_of_one_class_are_used_by_turns_those_of_two_are_refused():
+    planes = "nccl_env: {network: [plane-b, compute]}"
+    plane = (NETWORKS, f"{NETWORKS}  plane-b: {{transport: roce, rails: 2, qos: QOS}}\n")
+    ports = "ports: [{network: compute, rail: 0-1}, {network: plane-b, rail: 0-1}]"
+    same = (plane[0], plane[1].replace("QOS", "dcqcn"))
+    found = spec(same, (BOX, f"{ports}\n    {planes}"))
+    names = [str(rail) for rail in rails_of(found, found.profiles["box"], found.profiles["box"].nccl_env)]
+    assert names == ["plane-b/0", "compute/0", "plane-b/1", "compute/1"]
+    other = "qos:\n  dcqcn:", "qos:\n  other:\n    lossless: [{priority: 4, dscp: [32]}]\n    ecn: false\n  dcqcn:"
+    said = refusals((plane[0], plane[1].replace("QOS", "other")), other, (BOX, f"{ports}\n    {planes}"))
+    assert "the networks carry different classes" in said[0]
 
 
 def test_a_network_for_sockets_is_told_by_its_ports():
