@@ -24,6 +24,7 @@ class FakeHost:
         self.library = None  # what stands for libnvidia-ml
         self.locked = 0
         self._uid = uid
+        self.free: int | Unknown = 1 << 40
 
     def _below(self, path):
         prefix = path.rstrip("/") + "/"
@@ -123,6 +124,13 @@ class FakeHost:
         if answer.rc:
             raise HostError(f"{' '.join(argv)}: {answer.error}")
         return answer
+
+    def attempt(self, *argv, seconds=60.0):
+        self.writes.append(argv)
+        return self._answer(argv)
+
+    def free_bytes(self, path):
+        return self.free
 
     def set(self, path, value):
         path = self._resolve(path)

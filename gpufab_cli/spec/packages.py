@@ -33,7 +33,7 @@ class Repository(Model):
     """Where packages come from. Its key is the only one that is trusted for it, and it for nothing else."""
 
     url: Url
-    """Where it is; {version} is the declared one, {platform} ubuntu2404, {release} ubuntu24.04, {arch} x86_64 or sbsa."""
+    """Where it is. {version} is the declared one, {platform} ubuntu2404, {release} ubuntu24.04, {arch} x86_64, sbsa."""
     key: ArmouredKey
     """The public key that it is signed with, ASCII-armoured, as a block of text."""
     fingerprint: Annotated[Fingerprint, BeforeValidator(_bare)]

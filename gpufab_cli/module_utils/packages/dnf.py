@@ -186,7 +186,11 @@ def offered(text: str) -> Dict[str, Tuple[str, ...]]:
         if version:
             version = version[2:] if version.startswith("0:") else version
             found[name] = tuple(dict.fromkeys((*found.get(name, ()), version)))
-    return {name: tuple(sorted(versions, key=natural, reverse=True)) for name, versions in found.items()}
+    return {name: tuple(sorted(versions, key=_newest, reverse=True)) for name, versions in found.items()}
+
+
+def _newest(version: str) -> "list[tuple[int, int, str]]":
+    return natural(version if ":" in version else f"0:{version}")
 
 
 def removing(text: str) -> Tuple[str, ...]:

@@ -1,0 +1,345 @@
+"""What is planned of packages, what is refused, and what is only told. Field reports by their subject."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpufab_cli.module_utils.change import ABSENT, Impact, Unknown
+from gpufab_cli.module_utils.devices import Devices
+from gpufab_cli.module_utils.packages import files
+from gpufab_cli.module_utils.packages.plan import plan
+from gpufab_cli.module_utils.packages.recipe import fits, nccl_version, recipe
+from gpufab_cli.module_utils.packages.seen import Database, KernelState, Module, Package
+from gpufab_cli.module_utils.packages.want import NcclWant, OfedWant
+from tests.unit.core.packages_node import (
+    DOCA,
+    INBOX,
+    KERNEL,
+    MLNX,
+    NCCL,
+    ROCKY,
+    STATE,
+    UBUNTU,
+    as_wanted,
+    closure_of,
+    fresh,
+)
+from tests.unit.core.roce_node import nic
+
+PREF = "/etc/apt/preferences.d/gpufab-nccl.pref"
+SOURCE = "/etc/apt/sources.list.d/gpufab-nccl.sources"
+KEYRING = "/etc/apt/keyrings/gpufab-nccl.asc"
+
+
+def planned(seen, want, devices=None):
+    return plan(seen, devices or Devices(), want)
+
+
+def changes(found):
+    return {change.path: (change.current, change.desired) for step in found.steps for change in step.changes}
+
+
+@pytest.mark.parametrize("platform", [UBUNTU, ROCKY], ids=["apt", "dnf"])
+@pytest.mark.parametrize("want", [DOCA, MLNX, INBOX, NCCL], ids=["doca", "mlnx", "inbox", "nccl"])
+def test_a_node_as_wanted_needs_nothing_and_a_fresh_one_all(want, platform):
+    assert planned(as_wanted(want, platform), want).clean
+    found = planned(fresh(want, platform), want)
+    (step,) = found.steps
+    assert not step.blocked
+    assert not step.impact
+    missing = {path[0] for path, (current, _) in changes(found).items() if current is ABSENT}
+    assert {root.name for root in recipe(want, platform).roots} <= missing
+
+
+def test_versions_are_of_any_revision_unless_one_is_named():
+    assert fits("3.2.0-125000", "3.2.0")
+    assert fits("3.2.0", "3.2.0")
+    assert not fits("3.2.0.1-1", "3.2.0")
+    assert not fits("3.2.0-2", "3.2.0-1")
+    assert nccl_version(NCCL) == "2.27.5-*+cuda12.9"
+    assert not fits("2.27.5-1+cuda13.0", nccl_version(NCCL))
+    assert not fits("2.27.5-1", nccl_version(NCCL))
+    assert nccl_version(NcclWant("vendor", "2.27.5-2", "12.9")) == "2.27.5-2+cuda12.9"
+
+
+def test_what_the_lists_offer_is_named_exactly():
+    seen = fresh(NCCL, available={"libnccl2": ("2.28.3-1+cuda13.0", "2.27.5-1+cuda12.9")})
+    assert changes(planned(seen, NCCL))[("libnccl2",)] == (ABSENT, "2.27.5-1+cuda12.9")
+
+
+def damaged(**texts):
+    good = as_wanted(NCCL)
+    return replace(good, files={**good.files, **{globals()[name]: text for name, text in texts.items()}})
+
+
+@pytest.mark.parametrize(
+    ("seen", "code", "path"),
+    [
+        (damaged(SOURCE=ABSENT), "packages.repository", (SOURCE,)),
+        (damaged(SOURCE="Types: deb"), "packages.repository", (SOURCE,)),
+        (damaged(KEYRING="another key"), "packages.key", (KEYRING,)),
+        (damaged(PREF=ABSENT), "packages.pin", (PREF,)),
+    ],
+)
+def test_a_damaged_file_is_named_and_nothing_else(seen, code, path):
+    found = planned(seen, NCCL)
+    assert [(change.code, change.path) for step in found.steps for change in step.changes] == [(code, path)]
+
+
+def test_a_pin_that_was_taken_out_is_seen_by_the_digest():
+    text = as_wanted(DOCA).files["/etc/apt/preferences.d/gpufab-ofed.pref"]
+    stanza = "Package: rdma-core\nPin: version 2510mlnx60-1\nPin-Priority: 1001\n\n"
+    assert stanza in text
+    good = as_wanted(DOCA)
+    seen = replace(good, files={**good.files, "/etc/apt/preferences.d/gpufab-ofed.pref": text.replace(stanza, "")})
+    assert {change.code for step in planned(seen, DOCA).steps for change in step.changes} == {"packages.pin"}
+
+
+def with_packages(want, platform=UBUNTU, **packages):
+    good = as_wanted(want, platform)
+    found = {**good.database.packages, **{name.replace("_", "-"): package for name, package in packages.items()}}
+    return replace(good, database=replace(good.database, packages={n: p for n, p in found.items() if p is not None}))
+
+
+@pytest.mark.parametrize(
+    ("seen", "want", "code", "values"),
+    [
+        (
+            with_packages(NCCL, libnccl_dev=Package("2.28.3-1+cuda13.0", True)),
+            NCCL,
+            "packages.version",
+            ("2.28.3-1+cuda13.0", "2.27.5-1+cuda12.9"),
+        ),
+        # 67: the version is right and the hold was lost; nothing else is touched
+        (
+            with_packages(NCCL, libnccl2=Package("2.27.5-1+cuda12.9")),
+            NCCL,
+            "packages.hold",
+            ("install", "hold"),
+        ),
+        (with_packages(DOCA, mlnx_fw_updater=Package("25.10")), DOCA, "packages.firmware-updater", ("25.10", ABSENT)),
+        (
+            with_packages(INBOX, mlnx_tools=Package("25.10-0")),
+            INBOX,
+            "packages.other-stack",
+            ("25.10-0", "not the other stack's"),
+        ),
+        (
+            with_packages(INBOX, libibverbs1=Package("2510mlnx60-1")),
+            INBOX,
+            "packages.other-stack",
+            ("2510mlnx60-1", "not the other stack's"),
+        ),
+        (
+            with_packages(INBOX, rdma_core=Package("2510mlnx60-1")),
+            INBOX,
+            "packages.version",
+            ("2510mlnx60-1", "the distribution's"),
+        ),
+        (
+            with_packages(DOCA, rdma_core=Package("50.0-2", True)),
+            DOCA,
+            "packages.version",
+            ("50.0-2", "2510mlnx60-1"),
+        ),
+        (
+            with_packages(DOCA, doca_all=Package("3.2.0-1")),
+            DOCA,
+            "packages.other-stack",
+            ("3.2.0-1", "not the other stack's"),
+        ),
+        (
+            with_packages(MLNX, doca_ofed=Package("3.2.0-1")),
+            MLNX,
+            "packages.other-stack",
+            ("3.2.0-1", "not the other stack's"),
+        ),
+    ],
+)
+def test_a_package_that_is_not_as_wanted(seen, want, code, values):
+    (step,) = planned(seen, want).steps
+    (change,) = step.changes
+    assert (change.code, (change.current, change.desired)) == (code, values)
+
+
+def test_a_package_that_is_missing_is_brought_and_held():
+    (step,) = planned(with_packages(NCCL, libnccl_dev=None), NCCL).steps
+    assert [change.path for change in step.changes] == [("libnccl-dev",), ("libnccl-dev", "hold")]
+
+
+def test_firmware_may_be_burnt_where_it_is_asked_for():
+    want = replace(DOCA, firmware_updater=True)
+    seen = as_wanted(want)
+    seen.database.packages["mlnx-fw-updater"] = Package("25.10")
+    assert planned(seen, want).clean
+    assert "mlnx-fw-updater" not in seen.files["/etc/apt/preferences.d/gpufab-ofed.pref"]
+
+
+def test_another_version_is_resolved_anew_and_the_old_closure_says_nothing():
+    want = replace(DOCA, version="3.3.0")
+    found = changes(planned(as_wanted(DOCA), want))
+    assert found[("doca-ofed",)] == ("3.2.0-125000", "3.3.0")
+    assert ("rdma-core",) not in found
+    assert found[("/etc/apt/preferences.d/gpufab-ofed.pref",)][1] == "doca-ofed 3.3.0"
+
+
+def test_from_a_vendor_s_stack_to_the_distribution_s_all_of_it_goes():
+    found = planned(as_wanted(DOCA), INBOX)
+    codes = {change.path[-1]: change.code for step in found.steps for change in step.changes}
+    assert codes["doca-ofed"] == codes["mlnx-ofed-kernel-dkms"] == "packages.other-stack"
+    assert codes["/etc/apt/sources.list.d/gpufab-ofed.sources"] == "packages.repository"
+    assert codes["/etc/apt/keyrings/gpufab-ofed.asc"] == "packages.key"
+    assert changes(found)[("/etc/apt/sources.list.d/gpufab-ofed.sources",)][1] is ABSENT
+
+
+NEW_KERNEL = "6.8.0-100-generic"
+BROKEN = Database(broken=("bash is half-configured", "x is unpacked"))
+
+
+@pytest.mark.parametrize(
+    ("seen", "code", "words"),
+    [
+        # 64: the next boot takes another kernel
+        (
+            fresh(DOCA, kernel=replace(STATE, next_boot=NEW_KERNEL)),
+            "packages.kernel-pending",
+            f"next boot takes {NEW_KERNEL}",
+        ),
+        # 63: no headers of just that kernel
+        (fresh(DOCA, kernel=replace(STATE, headers=False)), "packages.headers", f"no headers of {KERNEL}"),
+        (fresh(DOCA, kernel=replace(STATE, secure_boot=True)), "packages.secure-boot", "no enrolled key"),
+        (fresh(DOCA, kernel=replace(STATE, secure_boot=Unknown("EPERM"))), "packages.secure-boot", "cannot tell"),
+        (fresh(DOCA, database=BROKEN), "packages.half-configured", "bash is half-configured and 1 more"),
+        (fresh(DOCA, database=Database(holder="apt (process 7)")), "packages.locked", "apt (process 7)"),
+        (fresh(DOCA, free_bytes=1 << 30), "packages.disk-full", "1.0 GiB free in /usr, 2 GiB are needed"),
+        # 67: somebody else's hold is not lifted
+        (
+            fresh(DOCA, database=Database({"doca-ofed": Package("3.1.0-1", True)})),
+            "packages.foreign-hold",
+            "doca-ofed is held at 3.1.0-1",
+        ),
+        (
+            fresh(DOCA, database=Database({"mlnx-ofed-all": Package("24.10-1", True)})),
+            "packages.foreign-hold",
+            "is on hold, and would go",
+        ),
+    ],
+)
+def test_what_forbids_it_is_one_line_before_anything_is_touched(seen, code, words):
+    found = planned(seen, DOCA)
+    (step,) = found.steps
+    assert words in step.blocked
+    assert "\n" not in step.blocked
+    assert [finding.code for finding in found.findings] == [code]
+
+
+def test_prebuilt_modules_need_no_headers_but_the_kernel_that_will_run():
+    want = replace(DOCA, modules="prebuilt")
+    state = KernelState(KERNEL, KERNEL, headers=False, secure_boot=True)
+    assert not planned(fresh(want, kernel=state), want).steps[0].blocked
+    pending = planned(fresh(want, kernel=replace(state, next_boot=NEW_KERNEL)), want)
+    assert "next boot takes" in pending.steps[0].blocked
+
+
+def test_kernels_do_not_matter_to_the_distribution_s_stack_nor_to_holds():
+    no_kernel = replace(STATE, next_boot=NEW_KERNEL, headers=False)
+    assert not planned(fresh(INBOX, kernel=no_kernel), INBOX).steps[0].blocked
+    unheld = with_packages(DOCA, rdma_core=Package("2510mlnx60-1"))
+    assert not planned(replace(unheld, kernel=no_kernel), DOCA).steps[0].blocked
+
+
+def test_a_lock_of_versionlock_is_a_hold():
+    seen = fresh(NCCL, ROCKY, database=Database(foreign={"libnccl": "0:2.18.5-1.*"}))
+    assert "libnccl is locked at 0:2.18.5-1.*" in planned(seen, NCCL).steps[0].blocked
+
+
+def test_an_unknown_platform_is_told_and_nothing_planned():
+    for platform, unknown in ((ABSENT, False), (Unknown("no uname"), True)):
+        found = planned(replace(fresh(NCCL), platform=platform), NCCL)
+        assert not found.steps
+        assert [(f.code, f.unknown) for f in found.findings] == [("packages.platform", unknown)]
+
+
+def test_an_unreadable_database_withholds_the_whole_step():
+    found = planned(fresh(NCCL, database=Unknown("rpm: hangs")), NCCL)
+    assert found.steps[0].unknowns
+
+
+@pytest.mark.parametrize(
+    ("module", "reloads", "want", "steps", "waits"),
+    [
+        (Module("AAA", "AAA", "/lib/modules/x/updates/dkms/mlx5_core.ko"), True, DOCA, 0, 0),
+        # 65: installed is not running: consent, or pending
+        (Module("AAA", "BBB", "/lib/modules/x/updates/dkms/mlx5_core.ko"), True, DOCA, 1, 0),
+        (Module("AAA", "BBB", "/lib/modules/x/updates/dkms/mlx5_core.ko"), False, DOCA, 0, 1),
+        (Module("AAA", "BBB", "/lib/modules/x/kernel/drivers/mlx5_core.ko"), True, INBOX, 0, 1),
+        (None, True, DOCA, 0, 0),
+    ],
+)
+def test_another_driver_runs_than_is_installed(module, reloads, want, steps, waits):
+    found = planned(as_wanted(want, module=module, reloads=reloads), want)
+    assert (len(found.steps), len(found.pending)) == (steps, waits)
+    for step in found.steps:
+        assert step.impact == {Impact.DRIVER_RELOAD, Impact.LINK_FLAP, Impact.SERVICE_RESTART, Impact.TRAFFIC}
+    assert all(item.waits_for is Impact.REBOOT for item in found.pending)
+
+
+@pytest.mark.parametrize(("carries", "needed"), [(("an SSH connection",), True), ((), False), (Unknown("why"), True)])
+def test_a_reload_that_would_cut_the_way_in_needs_consent_to_that_too(carries, needed):
+    seen = as_wanted(DOCA, module=Module("AAA", "BBB", "/lib/modules/x/updates/y.ko"), reloads=True)
+    (step,) = planned(seen, DOCA, Devices((nic(carries=carries),))).steps
+    assert (Impact.MANAGEMENT_PORT in step.impact) is needed
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"built": {"mlnx-ofed-kernel-dkms": False}}, "not built for"),
+        # 63: the packages are there, and the kernel would load the distribution's module
+        ({"module": Module("A", "A", "/lib/modules/x/kernel/drivers/net/mlx5_core.ko")}, "the distribution's"),
+        ({"module": Module("A", Unknown("modinfo hangs"))}, "modinfo hangs"),
+    ],
+)
+def test_packages_that_are_there_without_their_module(changed, words):
+    found = planned(as_wanted(DOCA, **changed), DOCA)
+    assert not found.steps
+    assert [finding.code for finding in found.findings] == ["packages.dkms"]
+    assert words in found.findings[0].evidence
+
+
+def test_a_framework_s_own_nccl_is_told():
+    path = "/usr/lib/python3/dist-packages/nvidia/nccl/lib/libnccl.so.2"
+    found = planned(as_wanted(NCCL, bundled=(path,)), NCCL)
+    assert not found.steps
+    assert [(finding.code, finding.path) for finding in found.findings] == [("packages.bundled-nccl", (path,))]
+
+
+def test_the_distribution_s_nccl_is_pinned_only_at_a_named_version():
+    free, fixed = NcclWant("distribution"), NcclWant("distribution", "2.22.3")
+    assert files.pins(recipe(free, UBUNTU), UBUNTU, {}) == ""
+    assert not recipe(free, UBUNTU).pinned
+    assert recipe(fixed, UBUNTU).pinned
+
+
+def test_two_sets_share_versionlock_in_peace():
+    ofed, nccl = recipe(DOCA, ROCKY), recipe(NCCL, ROCKY)
+    text = files.pins(ofed, ROCKY, closure_of(DOCA), "# the site's\nkernel-0:5.14.0-1.*\n")
+    text = files.pins(nccl, ROCKY, closure_of(NCCL, ROCKY), text)
+    assert text.startswith("# the site's\nkernel-0:5.14.0-1.*\n")
+    assert files.pins(ofed, ROCKY, closure_of(DOCA), text) == text
+    assert files.closure("ofed", ROCKY, text) == closure_of(DOCA)
+    assert files.closure("nccl", ROCKY, text) == closure_of(NCCL, ROCKY)
+    assert files.pins(recipe(INBOX, ROCKY), ROCKY, {}, text).count("gpufab-ofed begin") == 1
+
+
+def test_a_proxy_is_the_repository_s_alone():
+    want = replace(DOCA, repository=replace(DOCA.repository, proxy="http://proxy:3128"))
+    text = files.declared(recipe(want, UBUNTU), UBUNTU)["/etc/apt/apt.conf.d/90gpufab-ofed"]
+    assert 'Acquire::https::Proxy::mirror.example "http://proxy:3128";' in text
+    assert "proxy=http://proxy:3128" in files.declared(recipe(want, ROCKY), ROCKY)["/etc/yum.repos.d/gpufab-ofed.repo"]
+
+
+def test_profiles_are_the_packages_they_are_named_after():
+    for profile in ("doca-roce", "doca-all"):
+        made = recipe(OfedWant("doca-ofed", "3.2.0", profile, kernel_support=True), ROCKY)
+        assert [root.name for root in made.roots] == [profile, "doca-extra", "doca-kernel-support"]

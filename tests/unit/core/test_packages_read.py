@@ -1,0 +1,240 @@
+"""How packages are read: databases, locks, kernels, versions on offer; and that reading cannot write."""
+
+import pytest
+
+from gpufab_cli.module_utils.change import ABSENT, Unknown
+from gpufab_cli.module_utils.devices import Devices
+from gpufab_cli.module_utils.features import FEATURES, SEEN_TYPES
+from gpufab_cli.module_utils.packages import database, kernel
+from gpufab_cli.module_utils.packages.apt import simulated
+from gpufab_cli.module_utils.packages.dnf import offered, removing
+from gpufab_cli.module_utils.packages.gather import versions
+from gpufab_cli.module_utils.packages.platforms import Platform, identify
+from gpufab_cli.module_utils.packages.seen import KernelState, Package
+from gpufab_cli.module_utils.queries import NO_CACHE, allowed
+from gpufab_cli.module_utils.schema import decode, encode
+from tests.fakes import FakeHost, failed, ok
+from tests.unit.core.packages_node import DOCA, INBOX, KERNEL, NCCL, ROCKY, UBUNTU
+
+STATUS = """\
+Package: libnccl2
+Status: hold ok installed
+Version: 2.27.5-1+cuda12.9
+
+Package: libnccl-dev
+Status: install ok config-files
+Version: 2.26.2-1+cuda12.8
+
+Package: bash
+Status: install ok installed
+Version: 5.2.21-2ubuntu4
+Description: A shell
+ Package: of a description, no field
+"""
+UNAME = {("uname", "-m"): ok("x86_64\n")}
+
+
+def everything(name, version):
+    return True
+
+
+def test_dpkg_is_read_as_its_file():
+    found = database.look(FakeHost({"/var/lib/dpkg/status": STATUS}), UBUNTU, everything)
+    assert found.packages == {"libnccl2": Package("2.27.5-1+cuda12.9", True), "bash": Package("5.2.21-2ubuntu4")}
+    assert (found.broken, found.holder) == ((), "")
+
+
+@pytest.mark.parametrize(
+    ("state", "broken"),
+    [
+        ("install ok half-configured", ("bash is half-configured",)),
+        ("install ok unpacked", ("bash is unpacked",)),
+        ("install reinstreq half-installed", ("bash is half-installed and must be reinstalled",)),
+        ("deinstall ok config-files", ()),
+    ],
+)
+def test_what_dpkg_left_undone_is_told(state, broken):
+    text = STATUS.replace("install ok installed\nVersion: 5.2", f"{state}\nVersion: 5.2")
+    assert database.look(FakeHost({"/var/lib/dpkg/status": text}), UBUNTU, everything).broken == broken
+
+
+def test_a_journal_of_dpkg_is_an_interruption():
+    host = FakeHost({"/var/lib/dpkg/status": STATUS, "/var/lib/dpkg/updates/0001": ""})
+    assert database.look(host, UBUNTU, everything).broken == ("dpkg was interrupted",)
+
+
+@pytest.mark.parametrize(
+    ("line", "holder"),
+    [
+        ("1: POSIX  ADVISORY  WRITE 812 08:01:4711 0 EOF", "unattended-upgr (process 812)"),
+        ("1: POSIX  ADVISORY  WRITE 9 08:01:4711 0 EOF", "a process"),
+        ("1: POSIX  ADVISORY  READ  812 08:01:4711 0 EOF", ""),
+        ("1: POSIX  ADVISORY  WRITE 812 08:01:4712 0 EOF", ""),
+    ],
+)
+def test_who_holds_a_lock_is_told_without_taking_it(line, holder):
+    host = FakeHost({"/var/lib/dpkg/status": STATUS, "/proc/locks": line, "/proc/812/comm": "unattended-upgr"})
+    host.inodes["/var/lib/dpkg/lock-frontend"] = 4711
+    assert database.look(host, UBUNTU, everything).holder == holder
+
+
+def test_an_unreadable_database_is_unknown():
+    host = FakeHost()
+    host.unreadable["/var/lib/dpkg/status"] = "Permission denied"
+    assert isinstance(database.look(host, UBUNTU, everything), Unknown)
+    assert isinstance(database.look(FakeHost(), ROCKY, everything), Unknown)
+    host = FakeHost(answers={("rpm", "-qa", "--qf", database.RPM_FORMAT): failed("error: cannot open Packages")})
+    assert database.look(host, ROCKY, everything) == Unknown("rpm: exit 1: error: cannot open Packages")
+
+
+def test_rpm_s_packages_have_an_epoch_only_where_it_says_something():
+    answer = ok("libnccl 0:2.27.5-1+cuda12.9\nperftest 1:4.5-12.el9\n")
+    locks = "# gpufab-ofed begin. x\nlibnccl-0:9-9.*\n# gpufab-ofed end\nrdma-core-0:48.0-1.el9.*\n"
+    host = FakeHost(
+        {"/etc/dnf/plugins/versionlock.list": locks}, answers={("rpm", "-qa", "--qf", database.RPM_FORMAT): answer}
+    )
+    found = database.look(host, ROCKY, everything)
+    assert {name: package.version for name, package in found.packages.items()} == {
+        "libnccl": "2.27.5-1+cuda12.9",
+        "perftest": "1:4.5-12.el9",
+    }
+    assert found.foreign == {"rdma-core": "0:48.0-1.el9.*"}
+
+
+@pytest.mark.parametrize(
+    ("os_release", "machine", "found"),
+    [
+        ('ID=ubuntu\nVERSION_ID="24.04"\n', "x86_64", UBUNTU),
+        ('ID="rocky"\nVERSION_ID="9.6"\n', "x86_64", ROCKY),
+        ("ID=debian\nVERSION_ID=13\n", "aarch64", Platform("debian13", "debian13", "apt", "sbsa")),
+        ("ID=debian\nVERSION_ID=11\n", "x86_64", ABSENT),
+        ("ID=rocky\nVERSION_ID=8.10\n", "x86_64", ABSENT),
+        ("ID=debian\nVERSION_ID=12\n", "riscv64", ABSENT),
+    ],
+)
+def test_a_platform_is_one_of_the_table_or_none(os_release, machine, found):
+    host = FakeHost({"/etc/os-release": os_release}, answers={("uname", "-m"): ok(machine + "\n")})
+    assert identify(host) == found
+
+
+def test_a_platform_that_cannot_be_read_is_unknown():
+    assert isinstance(identify(FakeHost(answers=UNAME)), Unknown)
+
+
+BOOT = {"/proc/sys/kernel/osrelease": f"{KERNEL}\n", f"/lib/modules/{KERNEL}/build/Makefile": ""}
+
+
+@pytest.mark.parametrize(
+    ("files", "state"),
+    [
+        ({}, KernelState(KERNEL, ABSENT, True)),
+        ({f"/boot/vmlinuz-{KERNEL}": "", "/boot/vmlinuz-6.8.0-9-generic": ""}, KernelState(KERNEL, KERNEL, True)),
+        (
+            {f"/boot/vmlinuz-{KERNEL}": "", "/boot/vmlinuz-6.8.0-100-generic": ""},
+            KernelState(KERNEL, "6.8.0-100-generic", True),
+        ),
+        (
+            {
+                f"/boot/vmlinuz-{KERNEL}": "",
+                "/boot/vmlinuz-6.8.0-100-generic": "",
+                "/boot/vmlinuz-0-rescue-1": "",
+                "/boot/grub2/grubenv": f"saved_entry={'a' * 32}-{KERNEL}\n",
+            },
+            KernelState(KERNEL, KERNEL, True),
+        ),
+        ({kernel.SECURE_BOOT: b"\x06\0\0\0\x01"}, KernelState(KERNEL, ABSENT, True, secure_boot=True)),
+        ({kernel.SECURE_BOOT: b"\x06\0\0\0\x00"}, KernelState(KERNEL, ABSENT, True)),
+    ],
+)
+def test_the_kernel_that_runs_and_the_one_that_is_to_come(files, state):
+    assert kernel.look(FakeHost({**BOOT, **files})) == state
+
+
+@pytest.mark.parametrize(
+    ("said", "enrolled"),
+    [
+        (ok("/var/lib/dkms/mok.pub is already enrolled\n"), True),
+        (ok("/var/lib/dkms/mok.pub is not enrolled\n"), False),
+    ],
+)
+def test_whether_the_firmware_knows_the_signing_key(said, enrolled):
+    files = {**BOOT, kernel.SECURE_BOOT: b"\x06\0\0\0\x01", "/var/lib/dkms/mok.pub": "key"}
+    host = FakeHost(files, answers={("mokutil", "--test-key", "/var/lib/dkms/mok.pub"): said})
+    assert kernel.look(host).signing_key is enrolled
+
+
+def test_a_module_is_built_when_dkms_has_it_for_the_running_kernel():
+    host = FakeHost(links={f"/var/lib/dkms/mlnx-ofed-kernel/kernel-{KERNEL}-x86_64": "25.10"})
+    packages = ("mlnx-ofed-kernel-dkms", "iser-dkms", "rdma-core")
+    assert dict(kernel.built(host, packages, KERNEL)) == {"mlnx-ofed-kernel-dkms": True, "iser-dkms": False}
+    assert dict(kernel.built(host, packages, "6.8.0-100-generic"))["mlnx-ofed-kernel-dkms"] is False
+
+
+def test_versions_on_offer_come_from_packages_alone_and_once_each():
+    madison = """\
+  libnccl2 | 2.28.3-1+cuda13.0 | file:/srv/cuda ./ Packages
+  libnccl2 | 2.27.5-1+cuda12.9 | file:/srv/cuda ./ Packages
+  libnccl2 | 2.27.5-1+cuda12.9 | http://other ./ Packages
+  libnccl2 | 2.18.5-1 | http://archive noble/multiverse Sources
+"""
+    assert versions(madison) == {"libnccl2": ("2.28.3-1+cuda13.0", "2.27.5-1+cuda12.9")}
+
+
+def test_a_simulation_tells_what_comes_and_goes():
+    text = """\
+Remv mlnx-ofed-all [24.10-2.1.8.0]
+Inst libibverbs1 [2410mlnx54-1] (50.0-2 Ubuntu:24.04/noble [amd64])
+Inst rdma-core (50.0-2 Ubuntu:24.04/noble [amd64]) []
+Conf libibverbs1 (50.0-2 Ubuntu:24.04/noble [amd64])
+"""
+    found = simulated(text)
+    assert found.install == {"libibverbs1": "50.0-2", "rdma-core": "50.0-2"}
+    assert found.remove == ("mlnx-ofed-all",)
+
+
+def test_dnf_s_table_tells_what_goes():
+    text = """\
+Installing:
+ doca-ofed       noarch 3.2.0-125000 gpufab-ofed 5 k
+Removing dependent packages:
+ mlnx-ofed-all   noarch 24.10-2.1.8.0 @gpufab-ofed 0
+ a-name-that-is-too-long-for-its-column
+                 noarch 1-1 @baseos 0
+
+Transaction Summary
+"""
+    assert removing(text) == ("mlnx-ofed-all", "a-name-that-is-too-long-for-its-column")
+    assert offered("a 0:1-1\n\na 0:1-10\na 1:1-2\n") == {"a": ("1:1-2", "1-10", "1-1")}
+
+
+def test_only_what_looks_is_allowed():
+    assert allowed(("apt-cache", *NO_CACHE, "madison", "libnccl2", "libnccl-dev"))
+    for argv in (
+        ("apt-cache", "madison", "libnccl2"),  # would write its cache
+        ("apt-cache", *NO_CACHE, "madison", "-o=Dir::Cache=/tmp"),
+        ("rpm", "-e", "libnccl"),
+        ("rpm", "-qa", "--qf", "%(touch /tmp/x)"),
+        ("mokutil", "--import", "/var/lib/dkms/mok.pub"),
+        ("modinfo", "-F", "filename", "../x"),
+    ):
+        assert not allowed(argv), argv
+
+
+@pytest.mark.parametrize("want", [DOCA, INBOX, NCCL])
+def test_a_whole_look_writes_nothing_and_survives_its_journey(want):
+    name = "nccl" if want is NCCL else "ofed"
+    host = FakeHost(
+        {
+            "/etc/os-release": "ID=ubuntu\nVERSION_ID=24.04\n",
+            "/var/lib/dpkg/status": STATUS,
+            "/usr/local/lib/python3.12/dist-packages/nvidia/nccl/lib/libnccl.so.2": "",
+            **BOOT,
+        },
+        answers=UNAME,
+    )
+    seen = FEATURES[name].gather(host, Devices(), want)
+    assert not host.writes
+    assert seen.platform == UBUNTU
+    assert isinstance(seen.available, Unknown)
+    assert bool(seen.bundled) is (name == "nccl")
+    assert decode(SEEN_TYPES[name], encode(seen)) == seen

@@ -1,0 +1,255 @@
+"""What a rehearsal chooses, what the tasks are given, and what a module says before and after them."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from gpufab_cli.module_utils.change import ABSENT, Impact
+from gpufab_cli.module_utils.converge import Order, Status
+from gpufab_cli.module_utils.devices import Devices
+from gpufab_cli.module_utils.host import Output
+from gpufab_cli.module_utils.packages import module as packages_module
+from gpufab_cli.module_utils.packages import work as working
+from gpufab_cli.module_utils.packages.feature import NCCL as FEATURE
+from gpufab_cli.module_utils.packages.feature import OFED
+from gpufab_cli.module_utils.packages.plan import plan
+from gpufab_cli.module_utils.packages.recipe import recipe
+from gpufab_cli.module_utils.packages.seen import Database, Module, Package
+from gpufab_cli.module_utils.packages.transaction import (
+    RefusedError,
+    Transaction,
+    choose,
+    leftovers,
+    mixed,
+    said,
+    surprising,
+    whole,
+)
+from gpufab_cli.module_utils.schema import decode
+from tests.fakes import FakeHost
+from tests.unit.core.packages_node import DOCA, INBOX, NCCL, ROCKY, UBUNTU, as_wanted, closure_of, fresh
+
+NCCLS = ("2.28.3-1+cuda13.0", "2.27.5-2+cuda12.9", "2.27.5-1+cuda13.0", "2.27.5-1+cuda12.9")
+MADE = recipe(NCCL, UBUNTU)
+
+
+def test_a_pair_gets_one_version_that_both_are_offered_in():
+    offered = {"libnccl2": NCCLS, "libnccl-dev": NCCLS[2:]}
+    assert choose(MADE, Database(), offered) == dict.fromkeys(("libnccl2", "libnccl-dev"), "2.27.5-1+cuda12.9")
+
+
+def test_what_is_there_in_the_wanted_version_stays_in_its_revision():
+    there = Database({"libnccl2": Package("2.27.5-1+cuda12.9")})
+    offered = dict.fromkeys(("libnccl2", "libnccl-dev"), NCCLS)
+    assert choose(MADE, there, offered)["libnccl-dev"] == "2.27.5-1+cuda12.9"
+    assert choose(MADE, Database(), offered)["libnccl-dev"] == "2.27.5-2+cuda12.9"
+
+
+@pytest.mark.parametrize(
+    ("want", "offered", "words"),
+    [
+        (
+            NCCL,
+            {"libnccl2": ("2.18.5-1",)},
+            "no source offers libnccl2 and libnccl-dev 2.27.5-*+cuda12.9; offered: 2.18.5-1",
+        ),
+        (DOCA, {"doca-ofed": ("3.1.0-1",)}, "no source offers doca-ofed 3.2.0; offered: 3.1.0-1"),
+        (INBOX, {}, "no source offers rdma-core"),
+    ],
+)
+def test_what_no_source_offers_is_refused_by_name(want, offered, words):
+    with pytest.raises(RefusedError) as refused:
+        choose(recipe(want, UBUNTU), Database(), offered)
+    assert str(refused.value) == words
+
+
+def test_the_distribution_s_version_is_never_a_vendor_s():
+    offered = {root.name: ("2510mlnx60-1", "50.0-2") for root in recipe(INBOX, UBUNTU).roots}
+    there = Database({"rdma-core": Package("2510mlnx60-1"), "perftest": Package("24.01-1")})
+    found = choose(recipe(INBOX, UBUNTU), there, offered)
+    assert found["rdma-core"] == "50.0-2"
+    assert "perftest" not in found  # whichever version of its own the distribution has
+
+
+def test_what_another_stack_leaves_goes_or_becomes_the_distribution_s():
+    pinned = closure_of(DOCA)
+    packages = {name: Package(version) for name, version in pinned.items()} | {"libibverbs1": Package("2510mlnx60-1")}
+    packages |= {"mlnx-fw-updater": Package("25.10"), "bash": Package("5.2")}
+    offered = {"libibverbs1": ("2510mlnx60-1", "50.0-2"), "mlnx-fw-updater": ("25.10",)}
+    left = leftovers(recipe(INBOX, UBUNTU), pinned, Database(packages), ["rdma-core"], offered)
+    assert left == {
+        "doca-ofed": "",
+        "mlnx-ofed-kernel-dkms": "",
+        "libibverbs1": "50.0-2",
+        "mlnx-fw-updater": "",
+    }
+
+
+def test_the_set_is_what_its_roots_depend_on_and_no_more():
+    own = {"doca-ofed": ("3.2.0-1",), "rdma-core": ("2510mlnx60-1",), "cuda-toolkit": ("12.9",)}
+    final = {"doca-ofed": "3.2.0-1", "rdma-core": "50.0-2", "cuda-toolkit": "12.9", "libc6": "2.39"}
+    reached = ["rdma-core", "libc6"]
+    assert whole({"doca-ofed": "3.2.0-1"}, reached, final, own) == {"doca-ofed": "3.2.0-1"}
+    # an installed rdma-core of the distribution would do for the resolver, and not for the stack
+    assert mixed(reached, final, own) == {"rdma-core": "2510mlnx60-1"}
+
+
+def test_a_package_of_somebody_else_s_that_would_go_is_a_surprise():
+    database = Database({"mlnx-ofed-all": Package("24.10-1")})
+    made = recipe(DOCA, UBUNTU)
+    assert list(surprising(made, ["openmpi-bin", "mlnx-ofed-all", "old"], database, {"old": "1"})) == ["openmpi-bin"]
+
+
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        (
+            Output(100, "", "E: Failed to fetch x  Hash Sum mismatch\nE: Unable to fetch"),
+            "Failed to fetch x Hash Sum mismatch",
+        ),
+        (
+            Output(100, " a : Depends: b (= 1) but it is not\n", "E: Unable to correct problems, you have held"),
+            "a : Depends: b (= 1) but it is not",
+        ),
+        (
+            Output(1, "", "Error: \n Problem: x\n  - nothing provides y needed by x\n"),
+            "- nothing provides y needed by x",
+        ),
+        (
+            Output(1, "", "Error: Failed to download metadata for repo 'r'\n"),
+            "Failed to download metadata for repo 'r'",
+        ),
+        (Output(7, "", ""), "exit 7"),
+    ],
+)
+def test_what_a_package_manager_says_is_told_in_one_line(output, line):
+    assert " ".join(said(output).split()) == line
+
+
+def todo(monkeypatch, want, seen, transaction):
+    """The work for what is planned, the rehearsal played."""
+    monkeypatch.setattr(working, "rehearse", lambda *_: transaction)
+    return working.work(FakeHost(), seen, want, plan(seen, Devices(), want).steps)
+
+
+def test_apt_is_given_versions_holds_and_files(monkeypatch):
+    pinned = closure_of(NCCL)
+    found = todo(monkeypatch, NCCL, fresh(NCCL), Transaction(pinned, ("old",), pinned))
+    assert found.install == ("libnccl-dev=2.27.5-1+cuda12.9", "libnccl2=2.27.5-1+cuda12.9")
+    assert found.hold == ("libnccl-dev", "libnccl2")
+    assert found.remove == ("old",)
+    assert [item["path"] for item in found.files] == [
+        "/etc/apt/sources.list.d/gpufab-nccl.sources",
+        "/etc/apt/keyrings/gpufab-nccl.asc",
+        "/etc/apt/preferences.d/gpufab-nccl.pref",
+    ]
+    assert found.refresh[0][:2] == ("apt-get", "update")
+    assert not (found.drop)
+    assert not (found.signers)
+    assert not (found.restart)
+    json.dumps(found.data)
+
+
+def test_dnf_is_given_versions_the_key_and_no_holds(monkeypatch):
+    pinned = closure_of(NCCL, ROCKY)
+    found = todo(monkeypatch, NCCL, fresh(NCCL, ROCKY), Transaction(pinned, (), pinned))
+    assert found.install == ("libnccl-2.27.5-1+cuda12.9", "libnccl-devel-2.27.5-1+cuda12.9")
+    assert found.signers[0]["path"] == "/etc/pki/rpm-gpg/gpufab-nccl.asc"
+    assert not (found.hold)
+    assert not (found.refresh)
+
+
+def test_a_lost_hold_is_set_again_without_asking_anybody():
+    good = as_wanted(NCCL)
+    packages = {**good.database.packages, "libnccl2": Package("2.27.5-1+cuda12.9")}
+    seen = replace(good, database=Database(packages))
+    found = working.work(FakeHost(), seen, NCCL, plan(seen, Devices(), NCCL).steps)
+    assert found.hold == ("libnccl-dev", "libnccl2")
+    assert not (found.install)
+    assert not (found.files)
+    assert not (found.refresh)
+
+
+def test_a_driver_is_loaded_anew_by_its_service(monkeypatch):
+    seen = as_wanted(DOCA, module=Module("A", "B", "/lib/modules/x/updates/y.ko"), reloads=True)
+    assert working.work(FakeHost(), seen, DOCA, plan(seen, Devices(), DOCA).steps).restart == ("openibd",)
+
+
+class Played:
+    """A node whose state is played: what is seen before and after the tasks."""
+
+    def __init__(self, monkeypatch, feature, *states):
+        self.host, states = FakeHost(), list(states)
+        self.feature = type(feature)(feature.name, feature.want_type)
+        monkeypatch.setattr(self.feature, "gather", lambda *_: states.pop(0) if states[1:] else states[0])
+        self.journal = lambda: [
+            json.loads(line)["event"] for line in (self.host.read("/var/lib/gpufab/journal.jsonl") or "").splitlines()
+        ]
+
+
+def test_before_the_tasks_nothing_is_said_to_be_made_and_after_them_each_is_proven(monkeypatch):
+    pinned = closure_of(NCCL)
+    monkeypatch.setattr(working, "rehearse", lambda *_: Transaction(pinned, (), pinned))
+    node = Played(monkeypatch, FEATURE, fresh(NCCL), fresh(NCCL), as_wanted(NCCL))
+    outcome, work = packages_module.begin(node.host, node.feature, NCCL, Order())
+    assert (outcome.steps, outcome.changed) == ((), False)
+    steps = tuple(decode(packages_module.Step, item) for item in work.data["steps"])
+    outcome, more = packages_module.prove(node.host, node.feature, NCCL, Order(), steps)
+    assert [result.status for result in outcome.steps] == [Status.MADE]
+    assert outcome.changed
+    assert more is None
+    assert node.journal() == ["begin", "made"]
+
+
+def test_what_did_not_stick_is_a_failure_by_name(monkeypatch):
+    half = replace(as_wanted(NCCL), database=Database({"libnccl2": Package("2.27.5-1+cuda12.9", True)}))
+    node = Played(monkeypatch, FEATURE, half)
+    steps = plan(fresh(NCCL), Devices(), NCCL).steps
+    outcome, _ = packages_module.prove(node.host, node.feature, NCCL, Order(), steps)
+    assert [result.status for result in outcome.steps] == [Status.FAILED]
+    assert "libnccl-dev is ABSENT, not 2.27.5-1+cuda12.9" in outcome.steps[0].reason
+
+
+def test_a_dry_run_rehearses_nothing_and_predicts(monkeypatch):
+    monkeypatch.setattr(working, "rehearse", lambda *_: pytest.fail("rehearsed"))
+    node = Played(monkeypatch, FEATURE, fresh(NCCL))
+    outcome, work = packages_module.begin(node.host, node.feature, NCCL, Order(check=True))
+    assert work is None
+    assert [result.status for result in outcome.steps] == [Status.WOULD_MAKE]
+    assert not node.host.writes
+
+
+def test_a_refused_rehearsal_fails_before_anything_is_begun(monkeypatch):
+    def refuse(*_):
+        raise RefusedError("repository: NO_PUBKEY 1234")
+
+    monkeypatch.setattr(working, "rehearse", refuse)
+    node = Played(monkeypatch, FEATURE, fresh(NCCL))
+    outcome, work = packages_module.begin(node.host, node.feature, NCCL, Order())
+    assert work is None
+    assert [(r.status, r.reason) for r in outcome.steps] == [
+        (Status.FAILED, "repository: NO_PUBKEY 1234; nothing was changed")
+    ]
+    assert not node.host.writes
+
+
+def test_what_is_blocked_or_not_consented_to_is_told_and_no_work(monkeypatch):
+    blocked = fresh(DOCA, database=Database(holder="apt (process 7)"))
+    node = Played(monkeypatch, OFED, blocked)
+    outcome, work = packages_module.begin(node.host, node.feature, DOCA, Order())
+    assert (work, [r.status for r in outcome.steps]) == (None, [Status.BLOCKED])
+    driver = as_wanted(DOCA, module=Module("A", "B", "/lib/modules/x/updates/y.ko"), reloads=True)
+    node = Played(monkeypatch, OFED, driver)
+    outcome, work = packages_module.begin(node.host, node.feature, DOCA, Order(allow=frozenset({Impact.TRAFFIC})))
+    assert (work, [r.status for r in outcome.steps]) == (None, [Status.REFUSED])
+    assert "driver-reload" in outcome.steps[0].reason
+
+
+def test_files_that_are_no_longer_wanted_go(monkeypatch):
+    seen = as_wanted(DOCA)
+    found = todo(monkeypatch, INBOX, seen, Transaction({"rdma-core": "50.0-2"}, ("doca-ofed",), {}))
+    assert found.drop == ("/etc/apt/sources.list.d/gpufab-ofed.sources", "/etc/apt/keyrings/gpufab-ofed.asc")
+    assert found.release == ("doca-ofed",)
+    assert [item["path"] for item in found.files] == ["/etc/apt/preferences.d/gpufab-ofed.pref"]
+    assert seen.files["/etc/apt/apt.conf.d/90gpufab-ofed"] is ABSENT

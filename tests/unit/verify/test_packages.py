@@ -1,0 +1,109 @@
+"""The checks of packages, each on a node as declared and on one where just that is wrong."""
+
+import pytest
+
+from gpufab_cli.execute.target import Target
+from gpufab_cli.verify import test_packages
+from gpufab_cli.verify.expected import Node
+from gpufab_cli.verify.reading import Reading, Section, UnreadableError
+
+KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nabc\n-----END PGP PUBLIC KEY BLOCK-----"
+OFED = {
+    "stack": "doca-ofed",
+    "version": "3.2.0",
+    "profile": "doca-ofed",
+    "firmware_updater": False,
+    "repository": {"key": KEY},
+}
+NCCL = {"source": "vendor", "version": "2.27.5", "cuda": "12.9", "dev": True, "repository": {"key": KEY}}
+PACKAGES = """\
+hi  doca-ofed 3.2.0-125000
+hi  libnccl2 2.27.5-1+cuda12.9
+hi  libnccl-dev 2.27.5-1+cuda12.9
+ii  rdma-core 50.0-2
+ii  perftest 24.01-1
+ii  mstflint 4.26-1
+ii  infiniband-diags 50.0-2
+rc  mlnx-fw-updater 25.10-1
+"""
+HEALTHY = {
+    "packages": PACKAGES,
+    "held": "doca-ofed\nlibnccl2\nlibnccl-dev",
+    "key/ofed": KEY,
+    "key/nccl": KEY + "\n",
+    "nccl-library": "/usr/lib/x86_64-linux-gnu/libnccl.so.2.27.5",
+}
+
+
+def said(check, kind, wish, sections):
+    """How a check ends: "" where it is content."""
+    target = Target("gpu01", "gpu01", None, None, None, "none", "/usr/bin/python3", "active")
+    node = Node(target, {kind: wish}, (), (), ())
+    reading = Reading({name: Section(name, "0", text) for name, text in sections.items() if text is not None})
+    try:
+        check(node, reading)
+    except AssertionError as error:
+        return str(error).splitlines()[0]
+    except UnreadableError as error:
+        return f"unknown: {error}"
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("check", "kind", "wish", "changed", "words"),
+    [
+        ("stack", "ofed", OFED, {}, ""),
+        ("stack", "ofed", {"stack": "inbox"}, {}, ""),
+        ("firmware_updater", "ofed", OFED, {}, ""),  # its configuration is left, not it
+        ("nccl", "nccl", NCCL, {}, ""),
+        ("nccl", "nccl", NCCL, {"nccl-library": ""}, ""),
+        ("stack", "ofed", OFED, {"packages": PACKAGES.replace("3.2.0", "3.2.0.1")}, "doca-ofed is 3.2.0.1-125000"),
+        ("stack", "ofed", OFED, {"packages": PACKAGES.replace("hi  doca", "hU  doca")}, "doca-ofed is not installed"),
+        ("stack", "ofed", OFED, {"held": "libnccl2"}, "doca-ofed is not held"),
+        ("stack", "ofed", OFED, {"key/ofed": "another"}, "the repository's key is not the declared one"),
+        ("stack", "ofed", OFED, {"key/ofed": None}, "unknown: the repository's key: not there"),
+        ("stack", "ofed", OFED, {"packages": None}, "unknown: packages: not there"),
+        (
+            "stack",
+            "ofed",
+            {"stack": "inbox"},
+            {"packages": PACKAGES.replace("rdma-core 50.0-2", "rdma-core 2510mlnx60-1")},
+            "rdma-core 2510mlnx60-1 is a vendor's",
+        ),
+        (
+            "firmware_updater",
+            "ofed",
+            OFED,
+            {"packages": PACKAGES.replace("rc  mlnx", "ii  mlnx")},
+            "mlnx-fw-updater is installed",
+        ),
+        (
+            "nccl",
+            "nccl",
+            NCCL,
+            {"packages": PACKAGES.replace("cuda12.9", "cuda13.0")},
+            "libnccl2 is 2.27.5-1+cuda13.0",
+        ),
+        (
+            "nccl",
+            "nccl",
+            NCCL,
+            {"packages": PACKAGES.replace("dev 2.27.5-1+cuda12.9", "dev 2.28.3-1+cuda13.0")},
+            "libnccl-dev is 2.28.3-1+cuda13.0, libnccl2 is 2.27.5-1+cuda12.9",
+        ),
+        (
+            "nccl",
+            "nccl",
+            NCCL,
+            {"nccl-library": "/opt/libnccl.so.2.18.5"},
+            "libnccl.so.2 is /opt/libnccl.so.2.18.5, the package is 2.27.5-1+cuda12.9",
+        ),
+    ],
+)
+def test_a_check_says_what_is_wrong(check, kind, wish, changed, words):
+    assert said(getattr(test_packages, f"test_{check}"), kind, wish, {**HEALTHY, **changed}) == words
+
+
+def test_locks_of_dnf_are_holds():
+    sections = {"packages": PACKAGES, "held": "doca-ofed-0:3.2.0-125000.*", "key/ofed": KEY}
+    assert said(test_packages.test_stack, "ofed", OFED, sections) == ""
