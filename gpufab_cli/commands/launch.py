@@ -26,7 +26,7 @@ def _pairs(_: click.Context, option: click.Parameter, words: Iterable[str]) -> d
     return found
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(context_settings={"allow_interspersed_args": False})
 @fabric_option
 @limit_option
 @click.option("--launcher", type=click.Choice(LAUNCHERS), default="mpirun", show_default=True)
