@@ -20,7 +20,7 @@ def ucx(reading: Reading) -> dict[str, str]:
     return parsers.settings(reading.section("mpi/ucx").require("/etc/ucx/ucx.conf"), first=False)
 
 
-def test_devices(node: Node, reading: Reading) -> None:
+def test_ucx_devices(node: Node, reading: Reading) -> None:
     """Where there is UCX, it is told exactly the rails' devices."""
     if has_ucx(reading):
         names = parsers.rail_devices(reading.section("names").text, node.wishes["mpi"]["rails"])
@@ -30,7 +30,7 @@ def test_devices(node: Node, reading: Reading) -> None:
 
 
 @pytest.mark.wishes("mpi", "roce")
-def test_class(node: Node, reading: Reading) -> None:
+def test_ucx_class(node: Node, reading: Reading) -> None:
     """Its traffic has the DSCP of the declared class."""
     if has_ucx(reading):
         wanted = node.wishes["mpi"]["roce"]["traffic_class"]
@@ -39,14 +39,14 @@ def test_class(node: Node, reading: Reading) -> None:
         assert int(found) >> ECN_BITS == wanted >> ECN_BITS, f"UCX_IB_TRAFFIC_CLASS is {found}, wanted {wanted}"
 
 
-def test_transport(reading: Reading) -> None:
+def test_mpi_transport(reading: Reading) -> None:
     """Every Open MPI uses UCX where there is UCX."""
     for line in reading.section("mpi/pml").text.splitlines() if has_ucx(reading) else ():
         path, _, pml = line.partition(" ")
         assert pml == "ucx", f"{path}: pml is {pml or 'not set'}, wanted ucx"
 
 
-def test_bind(reading: Reading) -> None:
+def test_bind_program(reading: Reading) -> None:
     """The program that binds ranks runs."""
     text = reading.section("mpi/bind").require("gpufab-bind")
     assert "--local-rank" in text, "gpufab-bind does not say how it is used"

@@ -16,7 +16,7 @@ def told(reading: Reading) -> dict[str, str]:
     return parsers.settings(reading.section("nccl/conf").require(CONF), first=True)
 
 
-def test_devices(node: Node, reading: Reading) -> None:
+def test_nccl_devices(node: Node, reading: Reading) -> None:
     """Exactly the rails' devices, in the order of rails, each once."""
     names = parsers.rail_devices(reading.section("names").text, node.wishes["nccl_env"]["rails"])
     wanted = "=" + ",".join(f"{name}:1" for name in names)
@@ -25,7 +25,7 @@ def test_devices(node: Node, reading: Reading) -> None:
 
 
 @pytest.mark.wishes("nccl_env", "roce")
-def test_class(node: Node, reading: Reading) -> None:
+def test_nccl_class(node: Node, reading: Reading) -> None:
     """NCCL's traffic has the DSCP of the declared class."""
     wanted = node.wishes["nccl_env"]["roce"]["traffic_class"]
     found = told(reading).get("NCCL_IB_TC", "")
@@ -34,7 +34,7 @@ def test_class(node: Node, reading: Reading) -> None:
 
 
 @pytest.mark.wishes("nccl_env", "variables")
-def test_variables(node: Node, reading: Reading) -> None:
+def test_nccl_variables(node: Node, reading: Reading) -> None:
     """No declared variable has another value; one that an old release does not know may be missing."""
     found = told(reading)
     for name, value in node.wishes["nccl_env"]["variables"].items():
@@ -42,7 +42,7 @@ def test_variables(node: Node, reading: Reading) -> None:
 
 
 @pytest.mark.wishes("nccl_env", "socket_interfaces")
-def test_sockets(node: Node, reading: Reading) -> None:
+def test_nccl_sockets(node: Node, reading: Reading) -> None:
     """Exactly the declared interfaces."""
     wanted = "=" + ",".join(node.wishes["nccl_env"]["socket_interfaces"])
     found = told(reading).get("NCCL_SOCKET_IFNAME", "")
@@ -50,7 +50,7 @@ def test_sockets(node: Node, reading: Reading) -> None:
 
 
 @pytest.mark.wishes("nccl_env", "containers")
-def test_containers(node: Node, reading: Reading) -> None:
+def test_nccl_containers(node: Node, reading: Reading) -> None:
     """Containers are told the same; of the task prolog what it prints counts."""
     here = told(reading)
     for kind in node.wishes["nccl_env"]["containers"]:

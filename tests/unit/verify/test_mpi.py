@@ -57,21 +57,23 @@ def failing(changed):
     [
         ({}, None, ""),
         ({"mpi/libucp": "", "mpi/ucx": None}, None, ""),
-        ({"nccl/conf": CONF.replace("==mlx5", "=mlx5")}, "env:test_devices", "wanted =mlx5_0:1,mlx5_4:1"),
-        ({"nccl/conf": CONF.replace("NCCL_IB_TC=106\n", "")}, "env:test_class", "NCCL_IB_TC is 0"),
-        ({"nccl/conf": CONF.replace("WARN", "INFO")}, "env:test_variables", "NCCL_DEBUG is INFO"),
-        ({"nccl/conf": CONF.replace("eno1", "eno2")}, "env:test_sockets", "NCCL_SOCKET_IFNAME is =eno2"),
-        ({"nccl/slurm": "export NCCL_IB_TC=106"}, "env:test_containers", "slurm: NCCL_IB_HCA is not set"),
-        ({"nccl/enroot": None}, "env:test_containers", "enroot: not there"),
-        ({"mpi/ucx": "UCX_IB_TRAFFIC_CLASS=106"}, "mpi:test_devices", "UCX_NET_DEVICES is not set"),
-        ({"mpi/ucx": HEALTHY["mpi/ucx"][:-3] + "26"}, "mpi:test_class", "is 26, wanted 106"),
-        ({"mpi/pml": "/etc/x ^ucx"}, "mpi:test_transport", "pml is ^ucx"),
-        ({"mpi/bind": None}, "mpi:test_bind", "gpufab-bind: not there"),
+        ({"nccl/conf": CONF.replace("==mlx5", "=mlx5")}, "env:test_nccl_devices", "wanted =mlx5_0:1,mlx5_4:1"),
+        ({"nccl/conf": CONF.replace("NCCL_IB_TC=106\n", "")}, "env:test_nccl_class", "NCCL_IB_TC is 0"),
+        ({"nccl/conf": CONF.replace("WARN", "INFO")}, "env:test_nccl_variables", "NCCL_DEBUG is INFO"),
+        ({"nccl/conf": CONF.replace("eno1", "eno2")}, "env:test_nccl_sockets", "NCCL_SOCKET_IFNAME is =eno2"),
+        ({"nccl/slurm": "export NCCL_IB_TC=106"}, "env:test_nccl_containers", "slurm: NCCL_IB_HCA is not set"),
+        ({"nccl/enroot": None}, "env:test_nccl_containers", "enroot: not there"),
+        ({"mpi/ucx": "UCX_IB_TRAFFIC_CLASS=106"}, "mpi:test_ucx_devices", "UCX_NET_DEVICES is not set"),
+        ({"mpi/ucx": HEALTHY["mpi/ucx"][:-3] + "26"}, "mpi:test_ucx_class", "is 26, wanted 106"),
+        ({"mpi/pml": "/etc/x ^ucx"}, "mpi:test_mpi_transport", "pml is ^ucx"),
+        ({"mpi/bind": None}, "mpi:test_bind_program", "gpufab-bind: not there"),
     ],
 )
 def test_each_check_tells_just_its_fault(changed, check, said):
     found = failing(changed)
-    assert set(found) - ({"env:test_containers"} if "nccl/conf" in changed else set()) == ({check} if check else set())
+    assert set(found) - ({"env:test_nccl_containers"} if "nccl/conf" in changed else set()) == (
+        {check} if check else set()
+    )
     assert said in found.get(check, "")
 
 
