@@ -7,6 +7,7 @@ Ansible's and OpenSSH's own affair.
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -208,7 +209,7 @@ def heard(event: Mapping[str, Any]) -> Said | None:
     if kind == "runner_on_unreachable":
         return Said(host, feature, problem=_one_line(result.get("msg")), unreachable=True)
     if kind == "runner_on_failed" and not (feature and "steps" in result):
-        return Said(host, feature, problem=_one_line(result.get("msg")) or "failed without a word")
+        return Said(host, feature, problem=_why(result) or "failed without a word")
     if not feature or (result.get("todo") and not result.get("steps")):
         return None  # a plan whose work is still to be done says nothing yet
     return Said(host, feature, _steps(result))
@@ -226,6 +227,15 @@ def _steps(result: Mapping[str, Any]) -> tuple[StepResult, ...]:
 def _step(data: Mapping[str, Any]) -> StepResult:
     fields = {name: item for name, item in data.items() if name not in ("feature", "status", "reason")}
     return StepResult(data["feature"], decode(Step, fields), Status(data["status"]), data["reason"])
+
+
+_DPKG = re.compile(r"^(?:.*\n)?dpkg: error processing .*\n.*$", re.MULTILINE)
+
+
+def _why(result: Mapping[str, Any]) -> str:
+    """What went wrong. Of a package that fails dpkg tells more than the command line that Ansible puts first."""
+    found = _DPKG.search(str(result.get("stdout") or ""))
+    return _one_line(found[0] if found else result.get("msg"))
 
 
 def _one_line(text: object) -> str:

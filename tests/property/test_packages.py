@@ -41,7 +41,7 @@ names = st.sampled_from(
 databases = st.builds(
     Database,
     packages=st.dictionaries(names, packages, max_size=5),
-    broken=st.sampled_from([(), ("bash is unpacked",)]),
+    broken=st.sampled_from([{}, {"bash": "unpacked"}]),
     holder=st.sampled_from(["", "", "apt (process 7)"]),
 )
 

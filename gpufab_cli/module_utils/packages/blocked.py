@@ -1,6 +1,6 @@
 """Why packages are not to be touched now: each reason one line, told before anything is done. Pure."""
 
-from typing import Iterator, Optional, Tuple
+from typing import Iterator, Optional, Set, Tuple
 
 from ..change import ABSENT, Finding, Unknown
 from .recipe import Recipe, fits
@@ -13,7 +13,8 @@ def reasons(seen: PackagesSeen, recipe: Recipe, pinned: "dict[str, str]", *, hea
     """Everything that stands against the step; ``heavy``: packages come or go, and not only files and holds."""
     if isinstance(seen.database, Unknown):
         return ()
-    found = list(_database(seen.database))
+    own = {*pinned, *(root.name for root in recipe.roots)} if heavy else set()
+    found = list(_database(seen.database, own))
     if heavy:
         found += _held(seen.database, recipe, pinned)
         found += _space(seen, recipe)
@@ -21,10 +22,11 @@ def reasons(seen: PackagesSeen, recipe: Recipe, pinned: "dict[str, str]", *, hea
     return tuple(found)
 
 
-def _database(database: Database) -> Iterator[Finding]:
-    if database.broken:
-        more = f" and {len(database.broken) - 1} more" if database.broken[1:] else ""
-        yield _finding("packages.half-configured", f"{database.broken[0]}{more}")
+def _database(database: Database, own: Set[str]) -> Iterator[Finding]:
+    """Whoever left packages half done has to see to it; the set's ``own`` get another version now, which mends them."""
+    broken = [f"{name} is {how}" for name, how in database.broken.items() if name not in own]
+    if broken:
+        yield _finding("packages.half-configured", broken[0] + (f" and {len(broken) - 1} more" if broken[1:] else ""))
     if database.holder:
         yield _finding("packages.locked", f"{database.holder} has the package database locked")
 

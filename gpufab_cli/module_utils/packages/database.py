@@ -18,7 +18,8 @@ DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 RPM_LOCKS = ("/var/lib/rpm/.rpm.lock",)
 DNF_PID = "/var/lib/dnf/rpmdb_lock.pid"
 RPM_FORMAT = r"%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\n"
-_DONE = ("installed", "not-installed", "config-files")
+_GONE = ("not-installed", "config-files")
+_DONE = ("installed", *_GONE)
 
 Matters = Callable[[str, str], bool]
 
@@ -29,7 +30,11 @@ def look(host: Reader, platform: Platform, matters: Matters) -> Union[Database, 
 
 
 def installed(host: Reader, platform: Platform) -> Dict[str, str]:
-    """The version of every installed package; empty where that cannot be told."""
+    """The version of every package that is there, half done or not; empty where that cannot be told."""
+    if platform.manager == "apt":
+        text = host.read(STATUS)
+        stanzas = _stanzas(text) if isinstance(text, str) else iter(())
+        return {name: version for name, _, _, state, version in stanzas if state not in _GONE}
     found = look(host, platform, lambda name, version: True)  # noqa: ARG005
     return {} if isinstance(found, Unknown) else {name: package.version for name, package in found.packages.items()}
 
@@ -39,13 +44,13 @@ def _dpkg(host: Reader, matters: Matters) -> Union[Database, Unknown]:
     if not isinstance(text, str):
         return Unknown(f"{STATUS}: {text}")
     packages: Dict[str, Package] = {}
-    broken = ["dpkg was interrupted"] if isinstance(journal, tuple) and journal else []
+    broken = {"dpkg": "interrupted"} if isinstance(journal, tuple) and journal else {}
     for name, wanted, error, state, version in _stanzas(text):
         if state not in _DONE or error != "ok":
-            broken.append(f"{name} is {state}" if error == "ok" else f"{name} is {state} and must be reinstalled")
+            broken[name] = state if error == "ok" else f"{state} and must be reinstalled"
         if state == "installed" and matters(name, version):
             packages[name] = Package(version, wanted == "hold")
-    return Database(packages, tuple(broken), _locker(host, DPKG_LOCKS))
+    return Database(packages, broken, _locker(host, DPKG_LOCKS))
 
 
 _FIELD = re.compile(r"^(Package|Status|Version): (.*)$", re.MULTILINE)
@@ -70,7 +75,7 @@ def _rpm(host: Reader, matters: Matters) -> Union[Database, Unknown]:
         version = version[2:] if version.startswith("0:") else version
         if matters(name, version):
             packages[name] = Package(version)
-    return Database(packages, (), _dnf_holder(host) or _locker(host, RPM_LOCKS), dict(_foreign_locks(host)))
+    return Database(packages, {}, _dnf_holder(host) or _locker(host, RPM_LOCKS), dict(_foreign_locks(host)))
 
 
 def _foreign_locks(host: Reader) -> Iterator[Tuple[str, str]]:

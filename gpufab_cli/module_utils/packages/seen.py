@@ -23,13 +23,13 @@ class Database:
 
     Attributes:
         packages: of the installed ones those that matter to the set.
-        broken: packages that are half installed or not configured, whichever they are, in words.
+        broken: packages that are half installed or not configured, whichever they are, and how; dpkg's own journal.
         holder: the program that has the database locked; "" if none has.
         foreign: packages that somebody else has locked at a version (dnf's versionlock).
     """
 
     packages: Dict[str, Package] = field(default_factory=dict)
-    broken: Tuple[str, ...] = ()
+    broken: Dict[str, str] = field(default_factory=dict)
     holder: str = ""
     foreign: Dict[str, str] = field(default_factory=dict)
 

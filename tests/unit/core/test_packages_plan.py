@@ -193,7 +193,7 @@ def test_from_a_vendor_s_stack_to_the_distribution_s_all_of_it_goes():
 
 
 NEW_KERNEL = "6.8.0-100-generic"
-BROKEN = Database(broken=("bash is half-configured", "x is unpacked"))
+BROKEN = Database(broken={"bash": "half-configured", "x": "unpacked"})
 
 
 @pytest.mark.parametrize(
@@ -231,6 +231,15 @@ def test_what_forbids_it_is_one_line_before_anything_is_touched(seen, code, word
     assert words in step.blocked
     assert "\n" not in step.blocked
     assert [finding.code for finding in found.findings] == [code]
+
+
+def test_a_package_of_the_set_that_is_half_done_gets_its_version_and_is_whole():
+    good = as_wanted(DOCA)
+    packages = {name: p for name, p in good.database.packages.items() if name != "mlnx-ofed-kernel-dkms"}
+    half = Database(packages, {"mlnx-ofed-kernel-dkms": "half-configured"})
+    (step,) = planned(replace(good, database=half), DOCA).steps
+    assert not step.blocked
+    assert step.changes[0].path == ("mlnx-ofed-kernel-dkms",)
 
 
 def test_prebuilt_modules_need_no_headers_but_the_kernel_that_will_run():

@@ -41,16 +41,16 @@ def everything(name, version):
 def test_dpkg_is_read_as_its_file():
     found = database.look(FakeHost({"/var/lib/dpkg/status": STATUS}), UBUNTU, everything)
     assert found.packages == {"libnccl2": Package("2.27.5-1+cuda12.9", True), "bash": Package("5.2.21-2ubuntu4")}
-    assert (found.broken, found.holder) == ((), "")
+    assert (found.broken, found.holder) == ({}, "")
 
 
 @pytest.mark.parametrize(
     ("state", "broken"),
     [
-        ("install ok half-configured", ("bash is half-configured",)),
-        ("install ok unpacked", ("bash is unpacked",)),
-        ("install reinstreq half-installed", ("bash is half-installed and must be reinstalled",)),
-        ("deinstall ok config-files", ()),
+        ("install ok half-configured", {"bash": "half-configured"}),
+        ("install ok unpacked", {"bash": "unpacked"}),
+        ("install reinstreq half-installed", {"bash": "half-installed and must be reinstalled"}),
+        ("deinstall ok config-files", {}),
     ],
 )
 def test_what_dpkg_left_undone_is_told(state, broken):
@@ -58,9 +58,15 @@ def test_what_dpkg_left_undone_is_told(state, broken):
     assert database.look(FakeHost({"/var/lib/dpkg/status": text}), UBUNTU, everything).broken == broken
 
 
+def test_a_rehearsal_sees_what_is_half_done_too():
+    text = STATUS.replace("install ok installed\nVersion: 5.2", "install ok half-configured\nVersion: 5.2")
+    host = FakeHost({"/var/lib/dpkg/status": text})
+    assert database.installed(host, UBUNTU) == {"libnccl2": "2.27.5-1+cuda12.9", "bash": "5.2.21-2ubuntu4"}
+
+
 def test_a_journal_of_dpkg_is_an_interruption():
     host = FakeHost({"/var/lib/dpkg/status": STATUS, "/var/lib/dpkg/updates/0001": ""})
-    assert database.look(host, UBUNTU, everything).broken == ("dpkg was interrupted",)
+    assert database.look(host, UBUNTU, everything).broken == {"dpkg": "interrupted"}
 
 
 @pytest.mark.parametrize(
