@@ -41,11 +41,9 @@ def test_a_module_with_nothing_to_do_says_so():
 
 
 def test_a_failure_without_steps_is_a_problem_in_one_line():
-    text = (
-        "Setting up x\ndkms: it does not build\ndpkg: error processing package x (--configure):\n exit status 1\nmore"
-    )
+    text = "Setting up x\ndkms: no build\ndpkg: error processing package x (--configure):\n exit status 1\nmore"
     said = heard(event("runner_on_failed", {"msg": "'apt-get -y install x' failed: ", "stdout": text}, "apt"))
-    assert said.problem == "dkms: does not build dpkg: error processing package x (--configure): exit status 1"
+    assert said.problem == "dkms: no build dpkg: error processing package x (--configure): exit status 1"
     said = heard(event("runner_on_failed", {"msg": "Task failed: Module failed: the journal\ncannot be written"}))
     assert said == Said("gpu01", "roce", problem="the journal cannot be written")
 
