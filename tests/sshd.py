@@ -45,7 +45,7 @@ class Sshd:
         self.behaviour = self.serve
         self.canned = None
         """What every command prints, in place of being run; with an Ellipsis behind it the connection ends there."""
-        self.deaf = False  # what is canned is printed without a look at the input
+        self.deaf = False  # what is canned is printed without the input being read
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         self._open = []
@@ -128,7 +128,7 @@ class Sshd:
 
     def _print(self, channel):
         with contextlib.suppress(*_GONE):
-            while not self.deaf and channel.recv(65536):
+            while channel.recv(1 if self.deaf else 65536) and not self.deaf:  # at least a byte: the client has begun
                 pass
             text, *more = self.canned
             channel.sendall(text)

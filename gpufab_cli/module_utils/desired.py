@@ -57,13 +57,16 @@ def persist(host: Host, feature: str, want: Any, step: Step) -> None:
 
 
 def load(host: Reader, want_types: Mapping[str, type]) -> Iterator[Tuple[str, Any]]:
-    """Every wish kept on the node whose feature is known here; a SchemaError in place of one that is damaged."""
+    """Every wish kept on the node whose feature is known here; a SchemaError in place of one that is damaged.
+
+    In the order of ``want_types``: features build on one another.
+    """
     names = host.names(DESIRED_D)
-    for name in names if isinstance(names, tuple) else ():
-        feature = name[: -len(".json")] if name.endswith(".json") else ""
-        if feature in want_types:
+    found = names if isinstance(names, tuple) else ()
+    for feature in want_types:
+        if f"{feature}.json" in found:
             try:
-                yield feature, _parse(feature, host.read(f"{DESIRED_D}/{name}"), want_types[feature])
+                yield feature, _parse(feature, host.read(desired_path(feature)), want_types[feature])
             except SchemaError as error:
                 yield feature, error
 

@@ -80,3 +80,10 @@ def test_a_snapshot_comes_behind_its_marker():
 @pytest.mark.parametrize("argv", [[], ["restore"], ["restore", "soon"], ["restore", "device"], ["collect", "x"]])
 def test_usage(argv):
     assert program.main(argv) == program.USAGE
+
+
+def test_wishes_come_in_the_order_in_which_features_are_applied():
+    host = node()
+    kept(host, "alpha")
+    kept(host, "toy")
+    assert [name for name, _ in desired.load(host, {"toy": ToyWant, "alpha": ToyWant})] == ["toy", "alpha"]
