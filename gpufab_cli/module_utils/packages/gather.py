@@ -12,6 +12,7 @@ from .platforms import Platform, identify
 from .recipe import Recipe, Want, recipe
 from .seen import Database, PackagesSeen
 
+VERSIONLOCK_CONF = "/etc/dnf/plugins/versionlock.conf"
 OPENIBD = ("/etc/init.d/openibd", "/lib/systemd/system/openibd.service", "/usr/lib/systemd/system/openibd.service")
 _PYTHONS = ("/usr/local/lib", "/usr/lib", "/usr/lib64", "/usr/local/lib64", "/opt/conda/lib")
 _BUNDLED = "nvidia/nccl/lib/libnccl.so.2"
@@ -37,6 +38,7 @@ def gather(host: Reader, want: Want) -> PackagesSeen:
         built=dict(kernel.built(host, _installed(found), state.running)) if state else {},
         module=kernel.module(host) if made.name == "ofed" else None,
         reloads=any(host.exists(path) for path in OPENIBD),
+        locks_work=platform.manager == "apt" or host.exists(VERSIONLOCK_CONF),
         bundled=tuple(_bundled(host)) if made.name == "nccl" else (),
     )
 

@@ -6,7 +6,7 @@ from ..change import ABSENT, Change, Finding, Impact, Pending, Plan, Step, Unkno
 from ..devices import Devices
 from ..host import sha256
 from . import blocked
-from .files import closure, declared, key_path, paths, pins, pins_path
+from .files import VERSIONLOCK, closure, declared, key_path, paths, pins, pins_path
 from .platforms import Platform
 from .recipe import ANY, Recipe, Want, fits, recipe
 from .seen import Database, Module, Package, PackagesSeen
@@ -184,6 +184,8 @@ def _findings(seen: PackagesSeen, made: Recipe) -> Iterator[Finding]:
             if not there:
                 yield Finding("packages.dkms", (package,), f"not built for {running}")
         yield from _foreign_module(seen.module, running)
+    if made.pinned and not seen.locks_work:
+        yield Finding("packages.no-versionlock", (VERSIONLOCK,), "dnf's versionlock plugin is not there to read it")
     for path in seen.bundled:
         yield Finding("packages.bundled-nccl", (path,), "what runs in that environment uses it, and not the system's")
 

@@ -73,6 +73,7 @@ class PackagesSeen:
         available: versions of the roots that the sources offer as far as is known here, newest first.
         built: of each DKMS module of the set whether it is built for the running kernel.
         reloads: whether openibd is there to load the drivers anew.
+        locks_work: whether versions can be pinned: dnf needs a plugin for that.
         bundled: NCCL libraries that frameworks bring with them.
     """
 
@@ -85,4 +86,5 @@ class PackagesSeen:
     built: Dict[str, bool] = field(default_factory=dict)
     module: Optional[Module] = None
     reloads: bool = False
+    locks_work: bool = True
     bundled: Tuple[str, ...] = ()

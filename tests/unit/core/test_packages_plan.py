@@ -323,6 +323,11 @@ def test_a_framework_s_own_nccl_is_told():
     assert [(finding.code, finding.path) for finding in found.findings] == [("packages.bundled-nccl", (path,))]
 
 
+def test_pins_that_dnf_does_not_heed_are_told():
+    found = planned(as_wanted(NCCL, ROCKY, locks_work=False), NCCL)
+    assert [finding.code for finding in found.findings] == ["packages.no-versionlock"]
+
+
 def test_the_distribution_s_nccl_is_pinned_only_at_a_named_version():
     free, fixed = NcclWant("distribution"), NcclWant("distribution", "2.22.3")
     assert files.pins(recipe(free, UBUNTU), UBUNTU, {}) == ""

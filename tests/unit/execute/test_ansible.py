@@ -48,6 +48,13 @@ def test_a_failure_without_steps_is_a_problem_in_one_line():
     assert said == Said("gpu01", "roce", problem="the journal cannot be written")
 
 
+def test_a_plan_whose_work_is_still_to_be_done_says_nothing_yet():
+    plan = {"steps": [], "todo": True, "work": {"manager": "apt"}}
+    assert heard(event("runner_on_ok", plan, "gpufab.fabric.nccl")) is None
+    done = {"steps": [], "todo": False, "work": {}}
+    assert heard(event("runner_on_ok", done, "gpufab.fabric.nccl")) == Said("gpu01", "nccl")
+
+
 def test_a_failure_without_a_word():
     assert heard(event("runner_on_failed", {}, "ansible.builtin.setup")).problem == "failed without a word"
 
