@@ -11,7 +11,7 @@ _DOCA = {
 _BROKEN_DOCA = "3.3.0"
 _MLNX_OFED = ("24.10-2.1.8.0", "2410mlnx54-1.2410218")
 _NCCL = {"2.27.5-1": ("12.9", "13.0"), "2.28.3-1": ("12.9", "13.0")}
-_TOO_BIG_KIB = 1 << 40
+_TOO_BIG_KIB = 900 << 20  # of 900 GiB
 
 _RESTARTS = """systemctl daemon-reload || :
 [ ! -x /usr/sbin/invoke-rc.d ] || invoke-rc.d openibd restart || :
