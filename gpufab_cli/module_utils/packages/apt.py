@@ -30,7 +30,7 @@ from .transaction import (
 
 LISTS = "/var/lib/apt/lists"
 ETC = "/etc/apt"
-_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def refresh(recipe: Recipe, platform: Platform, *, every: bool) -> List[str]:
@@ -213,5 +213,5 @@ def simulated(text: str) -> Transaction:
 
 
 def _unpacked(text: str) -> float:
-    match = re.search(r"After this operation, ([0-9.,]+) ([kMG]?B) of additional", text)
+    match = re.search(r"After this operation, ([0-9.,]+) ([kMGT]?B) of additional", text)
     return float(match[1].replace(",", "")) * _UNITS[match[2]] if match else 0.0

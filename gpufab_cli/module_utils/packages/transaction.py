@@ -131,5 +131,7 @@ def said(output: Output) -> str:
     errors = [line[3:].strip() for line in lines if line.startswith("E: ")]
     errors += [line.partition(":")[2].strip() for line in lines if line.startswith(("Error:", "Errors during"))]
     warnings = [line[3:].strip() for line in lines if line.startswith("W: ")]
-    found = unmet or [line for line in errors if line] or warnings or lines
+    # apt calls a source that another key has signed "not signed", and says which key it was in a warning.
+    keys = [line for line in warnings if "NO_PUBKEY" in line]
+    found = unmet or keys or [line for line in errors if line] or warnings or lines
     return found[0] if found else f"exit {output.rc}"

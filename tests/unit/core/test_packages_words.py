@@ -1,0 +1,44 @@
+"""What package managers print, in one line for the operator. Texts as apt 2.6 and dnf 4.14 print them."""
+
+import pytest
+
+from gpufab_cli.module_utils.host import Output
+from gpufab_cli.module_utils.packages.apt import _unpacked
+from gpufab_cli.module_utils.packages.transaction import said
+
+APT_OTHER_KEY = """W: GPG error: file:/srv/doca ./ InRelease: The following signatures couldn't be verified because \
+the public key is not available: NO_PUBKEY 978554398A0C3887
+E: The repository 'file:/srv/doca ./ InRelease' is not signed.
+N: Updating from such a repository can't be done securely, and is therefore disabled by default.
+"""
+APT_GONE = "E: The repository 'file:/srv/gone ./ Release' does not have a Release file.\n"
+DNF_OTHER_KEY = """Error: Failed to download metadata for repo 'gpufab-ofed': repomd.xml GPG signature verification \
+error: Bad GPG signature
+"""
+
+
+@pytest.mark.parametrize(
+    ("stderr", "words"),
+    [
+        (APT_OTHER_KEY, "NO_PUBKEY 978554398A0C3887"),
+        (APT_GONE, "does not have a Release file."),
+        (DNF_OTHER_KEY, "Bad GPG signature"),
+    ],
+)
+def test_one_line_names_the_cause(stderr, words):
+    line = said(Output(100, "", stderr))
+    assert line.endswith(words)
+    assert "\n" not in line
+
+
+def test_nothing_printed_is_told_by_its_status():
+    assert said(Output(100, "", "")) == "exit 100"
+
+
+@pytest.mark.parametrize(("size", "needed"), [("41.3 kB", 41300), ("1,126 MB", 1.126e9), ("1.1 TB", 1.1e12)])
+def test_space_that_apt_says_it_needs(size, needed):
+    assert _unpacked(f"After this operation, {size} of additional disk space will be used.\n") == pytest.approx(needed)
+
+
+def test_space_that_is_freed_is_none_needed():
+    assert _unpacked("After this operation, 12 MB disk space will be freed.\n") == 0
