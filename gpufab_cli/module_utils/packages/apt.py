@@ -131,6 +131,7 @@ class Rehearsal:
             "Dir::Etc::sourceparts": f"{folder}/sources.list.d",
             "Dir::Etc::preferencesparts": f"{folder}/preferences.d",
             "Debug::NoLocking": "1",
+            "APT::Ignore-Hold": "1",  # gpufab's own holds move with the set; others' are looked for in what comes out
         }
         repository = self._recipe.repository
         if repository is not None and repository.proxy:
