@@ -33,7 +33,7 @@ def _build(package: Package, folder: Path) -> None:
         if package.after:
             _write(root / "DEBIAN" / "postinst", f"#!/bin/sh\n{package.after}")
         if package.gone:
-            _write(root / "DEBIAN" / "postrm", f'#!/bin/sh\n[ "$1" = remove ] || exit 0\n{package.gone}')
+            _write(root / "DEBIAN" / "postrm", f"#!/bin/sh\n{package.gone}")
         root.chmod(0o755)
         run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", scratch, str(folder)])
 

@@ -30,15 +30,27 @@ _USERLAND = ("rdma-core", "libibverbs1", "librdmacm1", "ibverbs-utils", "rdmacm-
 _TOOLS = ("perftest", "mstflint")
 
 
+_BOOKS = "/var/lib/dkms/mlnx-ofed-kernel /var/lib/dkms/mlnx-ofa_kernel"  # as it is called in either format
+
+
 def _builds(ofed: str) -> str:
     """What a DKMS package does when it is installed: puts a module where DKMS would, notes it, and tries to load it."""
     return f"""modules=/lib/modules/$(uname -r)/updates/dkms
-mkdir -p "$modules"
-for name in mlnx-ofed-kernel mlnx-ofa_kernel; do
-    mkdir -p "/var/lib/dkms/$name" && ln -sfn "{ofed}" "/var/lib/dkms/$name/kernel-$(uname -r)-$(uname -m)"
-done
+mkdir -p "$modules" {_BOOKS}
 echo "stand-in of {ofed}" >"$modules/mlx5_core.ko"
+for books in {_BOOKS}; do
+    ln -sfn "{ofed}" "$books/kernel-$(uname -r)-$(uname -m)"
+done
 {mark("modules-built")}{_UNLOADS}"""
+
+
+def _unbuilds(ofed: str) -> str:
+    """What it does when it goes, or after another version has come: takes away what is this version's."""
+    return f"""for books in {_BOOKS}; do
+    link=$books/kernel-$(uname -r)-$(uname -m)
+    [ "$(readlink "$link")" != "{ofed}" ] || rm -f "$link" "/lib/modules/$(uname -r)/updates/dkms/mlx5_core.ko"
+done
+"""
 
 
 def _userland(rdma: str) -> list[Package]:
@@ -65,7 +77,7 @@ def _ofed(ofed: str, rdma: str, prints: str, *, broken: bool = False) -> list[Pa
             "mlnx-ofed-kernel-dkms",
             kernel,
             after=fails or _builds(ofed),
-            gone='rm -rf "/lib/modules/$(uname -r)/updates/dkms/mlx5_core.ko" /var/lib/dkms/mlnx-of*\n',
+            gone=_unbuilds(ofed),
         ),
         Package(
             "mlnx-ofed-kernel-utils",

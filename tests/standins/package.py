@@ -29,7 +29,7 @@ class Package:
         depends: names; with `=` at the end, of exactly this version.
         recommends: names of what is brought along unless it is unwanted.
         after: shell lines that run after it was unpacked.
-        gone: shell lines that run after it was removed.
+        gone: shell lines that run after it was removed, or replaced by another version.
         files: programs and other files by path; a program begins with `#!`.
         installed_kib: what it claims to need on disk (deb only).
     """

@@ -72,7 +72,7 @@ def _part(package: Package) -> str:
     if package.after:
         lines += [f"\n%post {name}", package.after]
     if package.gone:
-        lines += [f"\n%postun {name}", '[ "$1" = 0 ] || exit 0', package.gone]
+        lines += [f"\n%postun {name}", package.gone]
     lines += [f"\n%files {name}", *package.files, ""]
     return "\n".join(lines)
 
