@@ -208,8 +208,10 @@ class Rehearsal:
 
 
 def simulated(text: str) -> Transaction:
-    """What ``apt-get -s`` prints: ``Inst NAME [OLD] (NEW ORIGIN [ARCH])`` and ``Remv NAME [OLD]``."""
-    install = dict(re.findall(r"^Inst (\S+)(?: \[[^\]]*\])? \((\S+) ", text, re.MULTILINE))
+    """What ``apt-get -s`` prints: ``Inst NAME [OLD] (NEW ORIGIN [ARCH])`` and ``Remv NAME [OLD]``; ``Conf NAME (NEW …``
+    follows each Inst, and stands alone for a package that a failed run has left half-configured.
+    """
+    install = dict(re.findall(r"^(?:Inst|Conf) (\S+)(?: \[[^\]]*\])? \((\S+) ", text, re.MULTILINE))
     return Transaction(install, tuple(sorted(set(re.findall(r"^Remv (\S+)", text, re.MULTILINE)))))
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gpufab_cli.module_utils.host import Output
-from gpufab_cli.module_utils.packages.apt import _unpacked
+from gpufab_cli.module_utils.packages.apt import _unpacked, simulated
 from gpufab_cli.module_utils.packages.transaction import said
 
 APT_OTHER_KEY = """W: GPG error: file:/srv/doca ./ InRelease: The following signatures couldn't be verified because \
@@ -42,3 +42,8 @@ def test_space_that_apt_says_it_needs(size, needed):
 
 def test_space_that_is_freed_is_none_needed():
     assert _unpacked("After this operation, 12 MB disk space will be freed.\n") == 0
+
+
+def test_what_a_failed_run_left_half_configured_is_part_of_what_comes():
+    said = "Conf mlnx-tools (26.01-1 localhost [all])\nInst doca-ofed [3.1.0-1] (3.2.0-1 localhost [all])\n"
+    assert simulated(said).install == {"mlnx-tools": "26.01-1", "doca-ofed": "3.2.0-1"}
