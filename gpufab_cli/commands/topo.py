@@ -93,7 +93,7 @@ def _layout(host: str | None, fabric: Path, origin: Path | None, timeout: float,
     from gpufab_cli.topology import sources
 
     if origin is not None and not origin.is_dir():
-        if host is not None:
+        if host is not None and (origin.exists() or str(origin) == "-"):
             raise GpufabError(f"{origin}: no directory of snapshots, and a file names no host", "leave out HOST")
         return sources.from_file(origin)
     if host is None:

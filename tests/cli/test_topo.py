@@ -132,6 +132,8 @@ def test_what_a_matrix_does_not_say_is_null(topo):
         (["gpu99"], "no host 'gpu99' in fabric.yml"),
         (["--from", "none.txt"], "none.txt: No such file or directory"),
         (["gpu01", "--from", "fabric.yml"], "fabric.yml: no directory of snapshots"),
+        (["gpu01", "--from", "-"], "-: no directory of snapshots"),
+        (["gpu01", "--from", "kept"], "kept: No such file or directory"),
         (["--from", "fabric.yml"], "no matrix in it"),
         (["--from", "latin.txt"], "latin.txt: not UTF-8 text"),
         (["gpu01", "--from", "."], ".: no saved snapshots"),

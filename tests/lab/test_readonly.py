@@ -31,6 +31,7 @@ def test_an_audit_leaves_no_trace(fabric, state):
     for name in fabric.names:
         fabric.lab.writes(name, clear=True)
     fabric.cli("audit", rc=1 if state == "factory" else 0)
+    assert "compute/0" in fabric.cli("topo", "gpu01", rc=None).stdout
     assert {name: fabric.lab.writes(name) for name in fabric.names} == {name: [] for name in fabric.names}
     assert {name: fabric.sh(name, SUMS) for name in fabric.names} == before
 
