@@ -43,6 +43,9 @@ class FakeHost:
         content = self.read_bytes(path)
         return content.decode("utf-8", "surrogateescape").rstrip("\n") if isinstance(content, bytes) else content
 
+    def read_of_user(self, path):
+        return Unknown(f"{path}: a link is not followed") if path in self.links else self.read(path)
+
     def read_bytes(self, path):
         path = self._resolve(path)
         if path in self.unreadable:

@@ -13,27 +13,30 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from gpufab_cli.terminal import said
+
 PIPED_WIDTH = 200  # columns; a pipe has none of its own, and a table cut to 80 is of no use to grep
 
 
 def results(width: int | None = None) -> Console:
-    """Where results go. Colours only on a terminal, and not with NO_COLOR (rich sees to both).
+    """Where results go. Colours only on a terminal, and not with NO_COLOR (rich sees to both); brackets are no markup.
 
     Args:
         width: columns, where lines must not be folded whatever the terminal has.
     """
-    return Console(width=width or (None if sys.stdout.isatty() else PIPED_WIDTH), highlight=False)
+    columns = width or (None if sys.stdout.isatty() else PIPED_WIDTH)
+    return Console(width=columns, highlight=False, markup=False, emoji=False)
 
 
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", width: int | None = None
 ) -> None:
     """Print rows under their column heads; ``width`` as in :func:`results`."""
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=said(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(said(column), overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(said, row))
     results(width).print(table)
 
 

@@ -67,12 +67,13 @@ def _print(results: "Sequence[Result]") -> None:
     from gpufab_cli.audit.fold import fold
     from gpufab_cli.commands.output import print_table
     from gpufab_cli.commands.output import results as console
+    from gpufab_cli.terminal import said
 
     checks, groups = matrix(results)
     rows = ([check, *(cells[row] for cells in groups)] for row, check in enumerate(checks))
     print_table(["check", *map(fold, groups.values())], rows)
     for line in details(results):
-        console().print(line, markup=False)
+        console().print(said(line))
     console().print(", ".join(f"{count} {status}" for status, count in _counts(results).items() if count))
 
 

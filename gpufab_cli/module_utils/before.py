@@ -7,8 +7,9 @@ changed. What is found then goes to a file of the running system, so that the un
 import json
 from typing import Any
 
-from .change import Step
-from .host import Host
+from .change import ABSENT, Step, Unknown
+from .host import Host, HostError
+from .texts import parse_json
 
 FOLDER = "/run/gpufab"
 
@@ -23,9 +24,19 @@ def keep(host: Host, step: Step, found: Any) -> None:
 
 
 def kept(host: Host, step: Step) -> Any:
-    """What the step has noted; None when it has noted nothing."""
+    """What the step has noted; None when it has noted nothing.
+
+    Raises:
+        HostError: the note is damaged or cannot be read.
+    """
     text = host.read(_file(step))
-    return json.loads(text) if isinstance(text, str) else None
+    if text is ABSENT:
+        return None
+    try:
+        return parse_json(str(text))
+    except ValueError as error:
+        why = text.reason if isinstance(text, Unknown) else str(error)
+        raise HostError(f"{_file(step)}, what was there before the step: {why}") from error
 
 
 def forget(host: Host, step: Step) -> None:

@@ -238,6 +238,8 @@ class _Pass:
             self._apply(back)
         except HostError as error:
             return f"could not be undone: {error}"
+        except Exception as error:  # whatever an undo runs into is told and journalled, and the other steps go on
+            return f"could not be undone: unexpected {type(error).__name__}: {error}"
         left = self._way_back(step, made=False).changes
         return "could not be undone: " + _listed(left) if left else None
 

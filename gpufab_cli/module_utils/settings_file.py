@@ -11,10 +11,11 @@ from typing import Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from . import before
 from .change import ABSENT, Absent, Change, Step, Unknown, Where
-from .host import Host, Reader, Text
+from .host import Host, HostError, Reader, Text
 
 BEGIN = "# begin of what gpufab keeps: changes made here are reverted"
 END = "# end of what gpufab keeps"
+TEXT = "text"
 NOT_ASKED = Unknown("not looked at: the snapshot was taken for another wish")
 
 
@@ -131,10 +132,12 @@ def apply(step: Step, host: Host, form: Format) -> None:
     """Make the changes of one file; undone, the file is what it was, others' lines and all."""
     path = step.changes[0].path[0]
     if step.undoes:
-        _put(host, path, form, before.kept(host, step))
+        _put(host, path, form, _kept(host, step))
         return
     text = host.read(path)
-    before.keep(host, step, text if isinstance(text, str) else None)
+    if isinstance(text, Unknown):
+        raise HostError(text.reason)
+    before.keep(host, step, {TEXT: text if isinstance(text, str) else None})
     content = take_apart(form, text if isinstance(text, str) else ABSENT)
     own, lines = dict(content.own), list(content.lines)
     for change in step.changes:
@@ -144,6 +147,15 @@ def apply(step: Step, host: Host, form: Format) -> None:
             own[name] = change.desired
             lines = [line for line in lines if not _contradicts(form, line, name, change.desired)]
     _put(host, path, form, put_together(form, Content(own, tuple(lines))))
+
+
+def _kept(host: Host, step: Step) -> Optional[str]:
+    """The text that the file had; None where there was no file. A note that is lost is not taken for that."""
+    note = before.kept(host, step)
+    if not isinstance(note, dict) or not isinstance(note.get(TEXT, 0), (str, type(None))):
+        raise HostError(f"what {step.changes[0].path[0]} held before is not noted: it stays as it is now")
+    found: Optional[str] = note[TEXT]
+    return found
 
 
 def _contradicts(form: Format, line: str, name: str, value: str) -> bool:

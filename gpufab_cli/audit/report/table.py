@@ -12,6 +12,7 @@ from gpufab_cli.audit.fold import fold
 from gpufab_cli.audit.judge import HostReport, Kind, State
 from gpufab_cli.audit.report.fold import Block, Line, blocks
 from gpufab_cli.catalogue import Severity
+from gpufab_cli.terminal import said
 
 _STYLES = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _UNKNOWN = "magenta"
@@ -25,7 +26,7 @@ def show(report: AuditReport, console: Console) -> None:
         style = _STYLES[finding.severity]
         console.print(Text.assemble(("fabric ", "bold"), (finding.code, style), f" {fold(finding.hosts)}"))
         for camp in finding.evidence.split("; "):
-            console.print(_said(f"  {camp}"))
+            console.print(said(f"  {camp}"))
     console.print(Text(summary(report), style="" if found or report.fabric else "green"))
 
 
@@ -62,12 +63,7 @@ def _rows(block: Block) -> Iterator[tuple[Text, ...]]:
 
 def _cells(line: Line) -> tuple[Text, ...]:
     style = _UNKNOWN if line.kind is Kind.UNKNOWN else "dim" if line.accepted else _STYLES[line.severity]
-    return _said(line.where), _said(line.what), _said(line.text), Text(line.code, style=style), Text(line.needs)
-
-
-def _said(words: str) -> Text:
-    """What may hold a node's own words, with nothing in it that a terminal acts on or cannot encode."""
-    return Text("".join(char if char.isprintable() or char == "\n" else "?" for char in words))
+    return said(line.where), said(line.what), said(line.text), Text(line.code, style=style), Text(line.needs)
 
 
 def summary(report: AuditReport) -> str:

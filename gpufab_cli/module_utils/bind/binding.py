@@ -55,7 +55,7 @@ def choose(machine: Machine, rank: int, visible: Optional[str]) -> Binding:
     gpus = _visible(machine.gpus, visible)
     if len(gpus) == 1 and visible is not None:
         gpu = gpus[0]  # the scheduler gives each rank its own
-    elif rank < len(gpus):
+    elif 0 <= rank < len(gpus):
         gpu = gpus[rank]
     else:
         raise BindError(f"local rank {rank}, and there are {len(gpus)} GPUs: one rank a GPU")

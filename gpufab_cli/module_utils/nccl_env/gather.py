@@ -55,7 +55,7 @@ def _homes(host: Reader) -> Tuple[Dict[str, Union[OtherFile, Unknown]], Optional
     users = [f"{HOMES}/{name}" for name in names] if isinstance(names, tuple) else []
     found: Dict[str, Union[OtherFile, Unknown]] = {}
     for home in ("/root", *users):
-        text = host.read(f"{home}/{DOT_FILE}")
+        text = host.read_of_user(f"{home}/{DOT_FILE}")
         if isinstance(text, (str, Unknown)):
             found[f"{home}/{DOT_FILE}"] = files.other_file(text) if isinstance(text, str) else text
     return found, names.reason if isinstance(names, Unknown) else None

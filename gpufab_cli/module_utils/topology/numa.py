@@ -82,14 +82,18 @@ def _nearest(node: NumaNode, others: Tuple[NumaNode, ...]) -> Optional[NumaNode]
 
 
 def gather(host: Reader) -> Numa:
-    """Read the NUMA nodes. A kernel without NUMA has one node, of all CPUs."""
+    """Read the NUMA nodes. A kernel without NUMA has one node, of all CPUs.
+
+    One that cannot be read leaves all unknown: without it another might pass for the only one with CPUs.
+    """
     online = _numbers(host, f"{NODES}/online")
     if online is None:
         cpus = host.read(f"{CPUS}/online")
         return Numa((NumaNode(0, cpus),)) if isinstance(cpus, str) and not host.exists(NODES) else Numa()
     memory = _numbers(host, f"{NODES}/has_memory")
     nodes = [_node(host, number, online, memory) for number in online]
-    return Numa(tuple(node for node in nodes if node is not None))
+    found = tuple(node for node in nodes if node is not None)
+    return Numa(found) if len(found) == len(nodes) else NOT_KNOWN
 
 
 def _node(host: Reader, number: int, online: Tuple[int, ...], memory: Optional[Tuple[int, ...]]) -> Optional[NumaNode]:

@@ -64,6 +64,7 @@ def test_a_rank_is_next_to_its_gpu(numa, nodes, rank, visible, wanted):
     ("rank", "visible", "said"),
     [
         (2, None, "local rank 2, and there are 2 GPUs"),
+        (-1, None, "local rank -1, and there are 2 GPUs"),
         (0, "GPU-3f2a", "names GPUs otherwise than by number"),
         (0, "7", "CUDA_VISIBLE_DEVICES=7, and there are 2 GPUs"),
         (0, "", "CUDA_VISIBLE_DEVICES="),

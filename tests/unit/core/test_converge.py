@@ -216,19 +216,22 @@ def test_exit_0_without_effect_is_a_failure_by_name():
     assert outcome.steps[1].reason == "did not stick: p/a is 1, not 2, p/b is 1, not 2; undone"
 
 
-def test_what_cannot_be_undone_is_said():
+@pytest.mark.parametrize(
+    ("error", "said"), [(HostError("gone"), "gone"), (KeyError("names"), "unexpected KeyError: 'names'")]
+)
+def test_what_cannot_be_undone_is_said(error, said):
     host, toy = node(p=1), Toy()
     toy.broken = ("p",)
     plain = toy.apply
 
     def apply(step, node):
         if step.changes[-1].desired == 1:
-            raise HostError("gone")
+            raise error
         plain(step, node)
 
     toy.apply = apply
     outcome = converge(host, toy, ToyWant({"p": 2}), ALL)
-    assert outcome.steps[1].reason == "write refused; could not be undone: gone"
+    assert outcome.steps[1].reason == f"write refused; could not be undone: {said}"
     assert events(host)[-1] == ("toy p", "not-undone")
 
 

@@ -149,3 +149,16 @@ def test_what_is_not_on_the_allow_list_is_refused_before_anything_runs(argv):
     assert not allowed(argv)
     with pytest.raises(ForbiddenQueryError):
         Host().query(*argv)
+
+
+def test_a_user_s_file_is_read_where_it_is_one_and_nothing_else_is(host, tmp_path):
+    (tmp_path / "secret").write_text("s3cret\n")
+    (tmp_path / "own").write_bytes(b"NCCL_DEBUG=WARN\n\xff\n")
+    (tmp_path / "link").symlink_to(tmp_path / "secret")
+    os.link(tmp_path / "secret", tmp_path / "second-name")
+    os.mkfifo(tmp_path / "pipe")  # a plain read would wait for somebody to write
+    assert host.read_of_user("/own") == "NCCL_DEBUG=WARN\n\udcff"
+    assert host.read_of_user("/missing") is ABSENT
+    assert host.read_of_user("/link") == Unknown("/link: a link is not followed")
+    for name in ("/second-name", "/pipe"):
+        assert host.read_of_user(name) == Unknown(f"{name}: no regular file with one name")

@@ -268,6 +268,13 @@ def test_so_are_the_files_of_users(host):
     ]
 
 
+def test_a_user_s_file_that_is_a_link_is_told_and_not_followed(host):
+    host.files["/etc/shadow"] = "root:secret\n"
+    host.links["/home/ana/.nccl.conf"] = "/etc/shadow"
+    (said,) = look(host, "nccl_env", nccl(host)).findings
+    assert (said.code, said.evidence) == ("nccl.unread", "/home/ana/.nccl.conf: a link is not followed")
+
+
 def test_a_topology_file_is_looked_for_where_the_job_looks(host):
     process(host, "77", {"NCCL_TOPO_FILE": "/opt/topo.xml"})
     host.files["/opt/topo.xml"] = ""

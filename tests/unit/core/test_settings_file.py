@@ -2,8 +2,10 @@
 
 import pytest
 
+from gpufab_cli.module_utils import before as notes
 from gpufab_cli.module_utils import settings_file as files
 from gpufab_cli.module_utils.change import ABSENT, Step, Unknown
+from gpufab_cli.module_utils.host import HostError
 from gpufab_cli.module_utils.settings_file import Content, Format
 from tests.fakes import FakeHost
 
@@ -77,3 +79,26 @@ def test_an_undo_brings_the_whole_file_back(before):
 
 def test_words_between_the_marks_that_say_nothing_are_dropped():
     assert files.take_apart(TOP, block("A=1", "nonsense")) == Content({"A": "1"})
+
+
+@pytest.mark.parametrize("note", [None, b"", b'{"te', b"[" * 100_000, b"null", b"[1]", b'{"text": 7}', b"\xff"])
+def test_an_undo_without_its_note_leaves_the_file_rather_than_take_it_away(note):
+    host = FakeHost({PATH: "# ours\nA=7\n"})
+    step = Step("x", files.changes(PATH, TOP, host.read(PATH), {"A": "1"}, "c.d"))
+    files.apply(step, host, TOP)
+    made = host.read(PATH)
+    notes.forget(host, step)
+    if note is not None:
+        host.files["/run/gpufab/x.json"] = note
+    with pytest.raises(HostError):
+        files.apply(Step("x", step.changes, undoes=True), host, TOP)
+    assert host.read(PATH) == made
+
+
+def test_a_file_that_cannot_be_read_is_not_written_over():
+    host = FakeHost({PATH: "# ours\n"})
+    step = Step("x", files.changes(PATH, TOP, host.read(PATH), {"A": "1"}, "c.d"))
+    host.unreadable[PATH] = "Input/output error"
+    with pytest.raises(HostError, match="Input/output error"):
+        files.apply(step, host, TOP)
+    assert host.files[PATH] == "# ours\n"

@@ -142,6 +142,12 @@ def test_a_kernel_without_numa_has_one_node_and_an_unreadable_one_none():
     assert gather_numa(host) == Numa()
 
 
+def test_a_node_that_cannot_be_read_does_not_make_another_the_only_one():
+    host = FakeHost(sysfs({0: ("0-3", "10 21"), 1: ("4-7", "21 10")}))
+    host.unreadable[f"{NODE}/node1/cpulist"] = "Input/output error"
+    assert gather_numa(host).local(1) is None
+
+
 def test_garbage_in_a_distance_leaves_distances_out():
     numa = gather_numa(FakeHost(sysfs({0: ("0", "10 x"), 1: ("1", "10")})))
     assert [node.distances for node in numa.nodes] == [(), ()]
