@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from gpufab_cli.errors import GpufabError
 from gpufab_cli.module_utils.change import ABSENT
 from gpufab_cli.module_utils.devices import Devices, Gpu, Nic, RdmaDevice
+from gpufab_cli.module_utils.texts import natural
 from gpufab_cli.module_utils.topology.cpus import format_cpus, parse_cpus
 from gpufab_cli.module_utils.topology.numa import Numa, NumaNode
 from gpufab_cli.module_utils.topology.relation import Relation
@@ -239,8 +240,9 @@ class _Tree:
         """A NUMA node for each group: the one that its GPUs name, else one that nobody does."""
         said: dict[int, int] = {}
         for name, text in self._matrix.numa.items():
-            if text.isdigit():
-                said.setdefault(self._groups[Relation.NODE][name], int(text))
+            number = natural(text)
+            if number is not None:
+                said.setdefault(self._groups[Relation.NODE][name], number)
         unsaid = [group for group in dict.fromkeys(self._groups[Relation.NODE].values()) if group not in said]
         return said | {group: INVENTED + number for number, group in enumerate(unsaid)}
 

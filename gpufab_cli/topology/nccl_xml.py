@@ -18,6 +18,7 @@ from gpufab_cli.module_utils.topology.numa import Numa, NumaNode
 from gpufab_cli.topology.layout import Layout, layout
 
 _ATTRIBUTES, _CHARACTERS, _CHILDREN = 16, 255, 640
+_DEPTH = 32  # bridges above a function; PCI Express machines have fewer than ten
 _WORD_BITS = 32
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
 _BRIDGE, _GPU, _NIC = "0x0604", ("0x0300", "0x0302"), ("0x0200", "0x0207")
@@ -91,6 +92,8 @@ def _walk(found: _Found, element: ET.Element, numa: int, above: tuple[str, ...])
     pci, kind = element.get("busid", "").lower(), element.get("class", "")[:6]
     if not _ADDRESS.fullmatch(pci):
         raise GpufabError(f"<pci busid={element.get('busid')!r:.40}> is no PCI address")
+    if len(above) > 2 * _DEPTH:  # a switch counts twice
+        raise GpufabError(f"{pci} is below more than {_DEPTH} bridges", "no machine is nested as deeply")
     gpu = element.find("gpu")
     if kind in _GPU or gpu is not None:
         key = (_number(gpu.get("dev"), 0) if gpu is not None else 0, pci)

@@ -16,11 +16,13 @@ class Function:
         read_request: the largest read request in bytes.
         acs: the ACS controls that are on.
         able: those that it has.
+        isolates: whether it is a port that has to have ACS for what is below it to be isolated.
     """
 
     read_request: int | None = None
     acs: frozenset[str] | None = None
     able: frozenset[str] = frozenset()
+    isolates: bool = False
 
 
 def functions(text: str) -> dict[str, Function]:
@@ -36,7 +38,12 @@ def functions(text: str) -> dict[str, Function]:
 
 def _function(text: str) -> Function:
     request = re.search(r"MaxReadReq (\d+) bytes", text)
-    return Function(int(request[1]) if request else None, _flags(text, "ACSCtl"), _flags(text, "ACSCap") or frozenset())
+    return Function(
+        read_request=int(request[1]) if request else None,
+        acs=_flags(text, "ACSCtl"),
+        able=_flags(text, "ACSCap") or frozenset(),
+        isolates=re.search(r"Express \(v\d+\) (?:Root|Downstream) Port", text) is not None,
+    )
 
 
 def _flags(text: str, register: str) -> frozenset[str] | None:

@@ -291,8 +291,9 @@ numa() {
 places() {
     section numa/gpus 0
     for path in /sys/bus/pci/devices/*; do
-        grep -qs '^DRIVER=nvidia' "$path/uevent" && printf '%s\t\n' "${path##*/}"
-    done
+        read -r kind <"$path/class" && read -r vendor <"$path/vendor"
+        case $vendor$kind in 0x10de0x030000 | 0x10de0x030200) printf '%s\t\n' "${path##*/}" ;; esac
+    done 2>/dev/null
     section numa/paths 0
     for path in /sys/bus/pci/devices/*; do
         device=$(readlink -f "$path")

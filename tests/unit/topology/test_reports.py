@@ -212,6 +212,7 @@ def test_an_nccl_file_with_two_devices_on_one_function():
 
 
 MANY = " ".join(f"a{number}='x'" for number in range(16))
+BRIDGE = "<pci busid='0000:01:00.0' class='0x060400'>"
 
 
 @pytest.mark.parametrize(
@@ -226,6 +227,7 @@ MANY = " ".join(f"a{number}='x'" for number in range(16))
         (f"<system version='1' long='{'x' * 256}'/>", "256 characters in one string, NCCL reads 255"),
         (f"<system version='1' {MANY}/>", "17 attributes, NCCL reads 16"),
         (f"<system version='1'>{'<cpu/>' * 641}</system>", "641 children, NCCL reads 640"),
+        (f"<system version='1'><cpu>{BRIDGE * 3000}{'</pci>' * 3000}</cpu></system>", "below more than 32 bridges"),
     ],
 )
 def test_what_nccl_would_not_read(text, told):
@@ -276,6 +278,12 @@ def test_the_node_of_a_gpus_memory_is_read_past_the_empty_column():
 def test_what_is_no_matrix(text, told):
     with pytest.raises(GpufabError, match=told):
         matrix.parse(text)
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "9" * 5000, "-1"])
+def test_a_numa_affinity_that_is_no_number_is_not_one(number):
+    found = read(f"\tGPU0\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tPIX\t0-7\t{number}\n")
+    assert [node.cpus for node in found.devices.numa.nodes] == ["0-7"]
 
 
 def test_prose_below_a_matrix_is_no_row():

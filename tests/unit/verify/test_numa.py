@@ -104,6 +104,9 @@ def test_a_node_as_declared_passes_every_check():
             {"arp": "all\t0\t0\t0\nib0\t1\t2\t0\nib1\t1\t2\t2"},
             {"shared_subnets": "ib0: rp_filter acts as 0, wanted 2"},
         ),
+        # Two addresses of one interface share a subnet, and no port answers for another.
+        ({"addresses": "ib0\t198.51.100.1/24\nib0\t198.51.100.9/24", "arp": "all\t0\t0\t0\nib0\t0\t0\t0"}, {}),
+        ({"zone_reclaim_mode": ("absent", "")}, {}),
         ({"lspci": lspci(size=512)}, {"max_read_request": f"{PORT}: MaxReadReq is 512 bytes, wanted 4096"}),
         ({"lspci": lspci("SrcValid+ ReqRedir+")}, {"acs": "0000:17:00.0: ReqRedir on"}),
         (
@@ -120,6 +123,15 @@ def test_guests_need_isolation_on_every_bridge():
     assert outcomes({}, use="vms") == {"acs": "0000:15:01.0: CmpltRedir, ReqRedir, UpstreamFwd off"}
     every = lspci("SrcValid+ ReqRedir+ CmpltRedir+ UpstreamFwd+")
     assert outcomes({"lspci": every}, use="vms") == {}
+
+
+def test_a_port_that_cannot_isolate_is_no_pass_for_guests_a_switch_s_upstream_port_need_not():
+    every = lspci("SrcValid+ ReqRedir+ CmpltRedir+ UpstreamFwd+")
+    port = "0000:16:00.0 PCI bridge: x\n\tCapabilities: [60] Express (v2) {}, IntMsgNum 0\n"
+    for kind in ("Root Port (Slot+)", "Downstream Port (Slot-)", "Upstream Port"):
+        shown = every.replace("0000:16:00.0 PCI bridge: x\n", port.format(kind))
+        said = {} if kind == "Upstream Port" else {"acs": "0000:16:00.0 has no ACS: all below it is one group"}
+        assert outcomes({"lspci": shown}, use="vms") == said
 
 
 def test_bridges_between_two_are_those_of_their_switch():

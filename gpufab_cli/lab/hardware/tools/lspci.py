@@ -38,7 +38,9 @@ def _bridges(hw: Hardware, request: Request, letters: str, wanted: str) -> list[
             name = "Broadcom / LSI PEX890xx PCIe Gen 5 Switch" if depth else "Intel Corporation Device 352a"
             told = "0604: " if "n" in letters else f"PCI bridge: {name}"
             shown = _ACS.format(config_space.flags(config_space.ABLE), config_space.flags(config_space.acs(hw, pci)))
-            details = ("" if depth % 2 else shown) if request.is_root else _DENIED
+            kind = "Upstream Port" if depth % 2 else "Downstream Port (Slot-)" if depth else "Root Port (Slot+)"
+            express = f"\tCapabilities: [60] Express (v2) {kind}, IntMsgNum 0\n"
+            details = express + ("" if depth % 2 else shown) if request.is_root else _DENIED
             rows.append(f"{_address(pci, letters)} {told}\n" + (details if "v" in letters else ""))
     return rows
 
