@@ -4,11 +4,13 @@ import re
 from typing import Iterable, Iterator, Optional, Union
 
 from ..change import ABSENT, Absent, Unknown
+from ..devices import PCI_DEVICES
 from ..host import Reader
 from .recipe import natural
 from .seen import KernelState, Module
 
 DRIVER = "mlx5_core"
+MELLANOX = "0x15b3"
 SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 GRUBENV = "/boot/grub2/grubenv"
 MOKS = ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der")
@@ -77,12 +79,22 @@ def built(host: Reader, packages: Iterable[str], running: str) -> Iterator["tupl
 
 
 def module(host: Reader) -> Optional[Module]:
-    """The driver; None where none is loaded that tells which it is."""
+    """The driver; None where it is neither loaded nor needed."""
     loaded = host.read(f"/sys/module/{DRIVER}/srcversion")
-    if loaded is ABSENT:
+    if loaded is ABSENT and not _needed(host):
         return None
     path = _modinfo(host, "filename")
     return Module(loaded, _modinfo(host, "srcversion"), path if isinstance(path, str) else "")
+
+
+def _needed(host: Reader) -> bool:
+    """Whether there are network functions of the vendor's, which no driver shows as a NIC while none is loaded."""
+    names = host.names(PCI_DEVICES)
+    for pci in names if isinstance(names, tuple) else ():
+        kind = host.read(f"{PCI_DEVICES}/{pci}/class")
+        if isinstance(kind, str) and kind.startswith("0x02") and host.read(f"{PCI_DEVICES}/{pci}/vendor") == MELLANOX:
+            return True
+    return False
 
 
 def _modinfo(host: Reader, field: str) -> Union[str, Absent, Unknown]:

@@ -34,13 +34,17 @@ def plan(seen: PackagesSeen, devices: Devices, want: Want) -> Plan:
         return Plan(findings=(Finding("packages.platform", ("platform",), "none that the table of packages knows"),))
     made = recipe(want, platform)
     changes = tuple(_changes(seen, made, platform))
-    if isinstance(seen.database, Unknown) or changes:
-        return _with_step(seen, made, platform, changes)
-    return Plan(*_driver(seen, devices, made), tuple(_findings(seen, made)))
-
-
-def _with_step(seen: PackagesSeen, made: Recipe, platform: Platform, changes: Tuple[Change, ...]) -> Plan:
     heavy = any(change.code in _HEAVY for change in changes)
+    first = _with_step(seen, made, platform, changes, heavy=heavy) if changes else Plan()
+    if heavy:  # of drivers there is nothing to say before their packages are there
+        return first
+    steps, pending = _driver(seen, devices, made)
+    return Plan((*first.steps, *steps), pending, (*first.findings, *_findings(seen, made)))
+
+
+def _with_step(
+    seen: PackagesSeen, made: Recipe, platform: Platform, changes: Tuple[Change, ...], *, heavy: bool
+) -> Plan:
     reasons = blocked.reasons(seen, made, _pinned(seen, made, platform), heavy=heavy)
     why = "; ".join(reason.evidence for reason in reasons)
     return Plan((Step(step_name(made.name), changes, blocked=why, undoable=False),), findings=reasons)
@@ -159,7 +163,7 @@ def _hold_changes(database: Database, made: Recipe, platform: Platform, found: D
 def _driver(seen: PackagesSeen, devices: Devices, made: Recipe) -> Tuple[Tuple[Step, ...], Tuple[Pending, ...]]:
     """Another driver runs than is installed: it is loaded anew, by consent, or the next boot does it."""
     module = seen.module
-    if module is None or made.name != "ofed" or not _differs(module):
+    if module is None or made.name != "ofed" or not _differs(module, made):
         return (), ()
     if not seen.reloads or made.modules == "":
         return (), (Pending((DRIVER,), module.loaded, module.installed, Impact.REBOOT, "packages.driver"),)
@@ -167,8 +171,10 @@ def _driver(seen: PackagesSeen, devices: Devices, made: Recipe) -> Tuple[Tuple[S
     return (Step(driver_step(made.name), (change,), RELOAD | _management(devices), undoable=False),), ()
 
 
-def _differs(module: Module) -> bool:
-    return isinstance(module.loaded, str) and isinstance(module.installed, str) and module.loaded != module.installed
+def _differs(module: Module, made: Recipe) -> bool:
+    """Another one runs; or, of a vendor's stack, none at all: a restart of openibd may end well and load nothing."""
+    runs = isinstance(module.loaded, str) or (module.loaded is ABSENT and bool(made.modules))
+    return runs and isinstance(module.installed, str) and module.loaded != module.installed
 
 
 def _management(devices: Devices) -> FrozenSet[Impact]:
@@ -195,6 +201,8 @@ def _foreign_module(module: Optional[Module], running: str) -> Iterator[Finding]
         return
     if isinstance(module.installed, Unknown):
         yield Finding("packages.dkms", (DRIVER,), module.installed.reason, unknown=True)
+    elif module.installed is ABSENT:
+        yield Finding("packages.dkms", (DRIVER,), f"there is none for {running}")
     elif "/kernel/drivers/" in module.path and "/updates/" not in module.path and "/extra/" not in module.path:
         yield Finding("packages.dkms", (DRIVER,), f"{running} would load the distribution's: {module.path}")
 

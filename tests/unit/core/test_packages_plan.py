@@ -283,6 +283,10 @@ def test_an_unreadable_database_withholds_the_whole_step():
         (Module("AAA", "BBB", "/lib/modules/x/updates/dkms/mlx5_core.ko"), False, DOCA, 0, 1),
         (Module("AAA", "BBB", "/lib/modules/x/kernel/drivers/mlx5_core.ko"), True, INBOX, 0, 1),
         (None, True, DOCA, 0, 0),
+        # 65: openibd has ended well and loaded nothing; of the distribution's stack that is the site's affair
+        (Module(ABSENT, "BBB", "/lib/modules/x/updates/dkms/mlx5_core.ko"), True, DOCA, 1, 0),
+        (Module(ABSENT, "BBB", "/lib/modules/x/updates/dkms/mlx5_core.ko"), False, DOCA, 0, 1),
+        (Module(ABSENT, "BBB", "/lib/modules/x/kernel/drivers/mlx5_core.ko"), True, INBOX, 0, 0),
     ],
 )
 def test_another_driver_runs_than_is_installed(module, reloads, want, steps, waits):
@@ -307,6 +311,9 @@ def test_a_reload_that_would_cut_the_way_in_needs_consent_to_that_too(carries, n
         # 63: the packages are there, and the kernel would load the distribution's module
         ({"module": Module("A", "A", "/lib/modules/x/kernel/drivers/net/mlx5_core.ko")}, "the distribution's"),
         ({"module": Module("A", Unknown("modinfo hangs"))}, "modinfo hangs"),
+        # 65: there is none at all for this kernel
+        ({"module": Module("A", ABSENT)}, f"none for {KERNEL}"),
+        ({"module": Module(ABSENT, ABSENT)}, f"none for {KERNEL}"),
     ],
 )
 def test_packages_that_are_there_without_their_module(changed, words):
@@ -314,6 +321,16 @@ def test_packages_that_are_there_without_their_module(changed, words):
     assert not found.steps
     assert [finding.code for finding in found.findings] == ["packages.dkms"]
     assert words in found.findings[0].evidence
+
+
+def test_a_lost_hold_hides_neither_a_missing_module_nor_a_driver_to_load():
+    unheld = with_packages(DOCA, rdma_core=Package("2510mlnx60-1"))
+    found = planned(replace(unheld, built={"mlnx-ofed-kernel-dkms": False}), DOCA)
+    assert [step.name for step in found.steps] == ["ofed packages"]
+    assert [finding.code for finding in found.findings] == ["packages.dkms"]
+    module = Module("AAA", "BBB", "/lib/modules/x/updates/dkms/mlx5_core.ko")
+    found = planned(replace(unheld, module=module, reloads=True), DOCA)
+    assert [step.name for step in found.steps] == ["ofed packages", "ofed driver"]
 
 
 def test_a_framework_s_own_nccl_is_told():

@@ -10,7 +10,7 @@ from gpufab_cli.module_utils.packages.apt import simulated
 from gpufab_cli.module_utils.packages.dnf import offered, removing
 from gpufab_cli.module_utils.packages.gather import versions
 from gpufab_cli.module_utils.packages.platforms import Platform, identify
-from gpufab_cli.module_utils.packages.seen import KernelState, Package
+from gpufab_cli.module_utils.packages.seen import KernelState, Module, Package
 from gpufab_cli.module_utils.queries import NO_CACHE, allowed
 from gpufab_cli.module_utils.schema import decode, encode
 from tests.fakes import FakeHost, failed, ok
@@ -174,6 +174,30 @@ def test_a_module_is_built_when_dkms_has_it_for_the_running_kernel():
     packages = ("mlnx-ofed-kernel-dkms", "iser-dkms", "rdma-core")
     assert dict(kernel.built(host, packages, KERNEL)) == {"mlnx-ofed-kernel-dkms": True, "iser-dkms": False}
     assert dict(kernel.built(host, packages, "6.8.0-100-generic"))["mlnx-ofed-kernel-dkms"] is False
+
+
+SRCVERSION, CARD = "/sys/module/mlx5_core/srcversion", "/sys/bus/pci/devices/0000:18:00.0"
+MODINFO = {
+    ("modinfo", "-F", "filename", "mlx5_core"): ok("/lib/modules/x/updates/mlx5_core.ko\n"),
+    ("modinfo", "-F", "srcversion", "mlx5_core"): ok("BBB\n"),
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({}, None),
+        ({SRCVERSION: "AAA"}, Module("AAA", "BBB", "/lib/modules/x/updates/mlx5_core.ko")),
+        (
+            {f"{CARD}/class": "0x020000", f"{CARD}/vendor": "0x15b3"},
+            Module(ABSENT, "BBB", "/lib/modules/x/updates/mlx5_core.ko"),
+        ),
+        ({f"{CARD}/class": "0x020000", f"{CARD}/vendor": "0x8086"}, None),
+        ({f"{CARD}/class": "0x030200", f"{CARD}/vendor": "0x15b3"}, None),
+    ],
+)
+def test_a_driver_that_is_not_loaded_matters_where_there_are_cards_for_it(files, found):
+    assert kernel.module(FakeHost(files, answers=MODINFO)) == found
 
 
 def test_versions_on_offer_come_from_packages_alone_and_once_each():

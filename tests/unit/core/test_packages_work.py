@@ -211,6 +211,16 @@ def test_what_did_not_stick_is_a_failure_by_name(monkeypatch):
     assert "libnccl-dev is ABSENT, not 2.27.5-1+cuda12.9" in outcome.steps[0].reason
 
 
+def test_a_restart_of_openibd_that_loads_nothing_is_a_failure(monkeypatch):
+    before = as_wanted(DOCA, module=Module("A", "B", "/lib/modules/x/updates/y.ko"), reloads=True)
+    after = replace(before, module=Module(ABSENT, "B", "/lib/modules/x/updates/y.ko"))
+    node = Played(monkeypatch, OFED, after)
+    outcome, _ = packages_module.prove(node.host, node.feature, DOCA, Order(), plan(before, Devices(), DOCA).steps)
+    assert [(r.status, r.reason) for r in outcome.steps] == [
+        (Status.FAILED, "did not stick: mlx5_core is ABSENT, not B")
+    ]
+
+
 def test_a_dry_run_rehearses_nothing_and_predicts(monkeypatch):
     monkeypatch.setattr(working, "rehearse", lambda *_: pytest.fail("rehearsed"))
     node = Played(monkeypatch, FEATURE, fresh(NCCL))
