@@ -67,7 +67,8 @@ def resolved(seen: PackagesSeen, made: Recipe, platform: Platform) -> Dict[str, 
     found = _pinned(seen, made, platform)
     path = pins_path(made.name, platform)
     whole = pins(made, platform, found, _text(seen, path)) == _text(seen, path)
-    meant = all(fits(found.get(root.name, ""), root.version) for root in made.roots if root.version != ANY)
+    roots = [(found.get(root.name, ""), root.version) for root in made.roots if root.version != ANY]
+    meant = all(fits(version, wanted) and not made.other_build(version) for version, wanted in roots)
     return found if whole and meant and made.pinned else {}
 
 
@@ -108,7 +109,7 @@ def _package_changes(seen: PackagesSeen, database: Database, made: Recipe, found
         package = database.packages.get(name)
         if package is None or not _as_wanted(name, package, version, made):
             yield Change(
-                (name,), package.version if package else ABSENT, _exact(seen, name, version), "packages.version"
+                (name,), package.version if package else ABSENT, _exact(seen, made, name, version), "packages.version"
             )
     for name, package in sorted(database.packages.items()):
         if name in wanted:
@@ -120,17 +121,17 @@ def _package_changes(seen: PackagesSeen, database: Database, made: Recipe, found
 
 
 def _as_wanted(name: str, package: Package, version: str, made: Recipe) -> bool:
-    if version == ANY:
-        return not made.strange(name, package.version)
-    return fits(package.version, version)
+    if made.other_build(package.version):
+        return False
+    return fits(package.version, version) and (version != ANY or not made.strange(name, package.version))
 
 
-def _exact(seen: PackagesSeen, name: str, version: str) -> str:
+def _exact(seen: PackagesSeen, made: Recipe, name: str, version: str) -> str:
     """The version that apt's lists have for a wish, as far as is known."""
     if version == ANY:
         return "the distribution's"
     offered = seen.available.get(name, ()) if isinstance(seen.available, dict) else ()
-    return next((item for item in offered if fits(item, version)), version)
+    return next((item for item in offered if fits(item, version) and not made.other_build(item)), version)
 
 
 def _pin_changes(seen: PackagesSeen, made: Recipe, platform: Platform, found: Dict[str, str]) -> Iterator[Change]:

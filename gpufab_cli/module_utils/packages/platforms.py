@@ -84,6 +84,9 @@ VENDOR_NAMES = ("doca-*", "mlnx-*", "ofed-scripts", "kernel-mft*", "mft", "mft-*
 VENDOR_VERSIONS = ("*mlnx*", "*MLNX*", "*OFED*")
 """What the vendor writes into the versions of packages that the distribution has too, such as rdma-core."""
 
+VENDOR_NCCL = ("*+cuda*",)
+"""The vendor builds NCCL for a CUDA, and says so; distributions do not."""
+
 
 def identify(host: Reader) -> Union[Platform, Absent, Unknown]:
     """The platform of the node; ABSENT when it is none of the table's."""

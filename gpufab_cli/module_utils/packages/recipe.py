@@ -12,6 +12,7 @@ from .platforms import (
     PROFILES,
     ROOTS,
     VENDOR_NAMES,
+    VENDOR_NCCL,
     VENDOR_VERSIONS,
     Platform,
 )
@@ -20,6 +21,7 @@ from .want import NcclWant, OfedWant, RepositoryWant
 ANY = ""
 """Of a version: whichever the distribution offers."""
 GIB = 1 << 30
+SHUNNED = ("doca-*", "mlnx-*")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Recipe:
         forbidden: packages that must not be there.
         strangers: patterns of names of packages that belong to another stack.
         stranger_versions: patterns of versions, likewise.
+        other_builds: patterns of versions that the roots may not have.
         shunned: patterns of names that no source but the repository may offer.
         modules: how kernel modules come with it: dkms, prebuilt, or "" without any.
         need_bytes: free space without which nothing is begun.
@@ -50,6 +53,7 @@ class Recipe:
     forbidden: Tuple[str, ...] = ()
     strangers: Tuple[str, ...] = ()
     stranger_versions: Tuple[str, ...] = ()
+    other_builds: Tuple[str, ...] = ()
     shunned: Tuple[str, ...] = ()
     modules: str = ""
     need_bytes: int = GIB
@@ -58,6 +62,10 @@ class Recipe:
     def pinned(self) -> bool:
         """Whether one version is wanted and no other: it is pinned and held, with all that comes with it."""
         return any(root.version != ANY for root in self.roots)
+
+    def other_build(self, version: str) -> bool:
+        """Whether a root of this version is another source's."""
+        return any(fnmatchcase(version, pattern) for pattern in self.other_builds)
 
     def strange(self, name: str, version: str) -> bool:
         """Whether a package belongs to another stack; those of this one are told apart by their pins."""
@@ -85,12 +93,27 @@ def ofed(want: OfedWant, platform: Platform) -> Recipe:
     if want.stack == "inbox":
         roots = tuple(Root(name) for name in names["inbox"])
         return Recipe(
-            "ofed", roots, None, forbidden, VENDOR_NAMES, VENDOR_VERSIONS, ("doca-*", "mlnx-*"), need_bytes=GIB // 4
+            "ofed",
+            roots,
+            forbidden=forbidden,
+            strangers=VENDOR_NAMES,
+            stranger_versions=VENDOR_VERSIONS,
+            shunned=SHUNNED,
+            need_bytes=GIB // 4,
         )
     mains, strangers = _vendor(want, names["mlnx-ofed"])
     extra = KERNEL_SUPPORT if want.kernel_support else ()
     roots = (*(Root(name, want.version or ANY) for name in mains), *(Root(name) for name in extra))
-    return Recipe("ofed", roots, want.repository, forbidden, strangers, (), ("doca-*", "mlnx-*"), want.modules, 2 * GIB)
+    return Recipe(
+        "ofed",
+        roots,
+        want.repository,
+        forbidden=forbidden,
+        strangers=strangers,
+        shunned=SHUNNED,
+        modules=want.modules,
+        need_bytes=2 * GIB,
+    )
 
 
 def _vendor(want: OfedWant, mlnx_ofed: Tuple[str, ...]) -> Tuple[Tuple[str, ...], Tuple[str, ...]]:
@@ -125,7 +148,8 @@ def nccl(want: NcclWant, platform: Platform) -> Recipe:
     pair = names["nccl"] + (names["nccl-dev"] if want.dev else ())
     roots = [Root(name, nccl_version(want)) for name in pair]
     roots += [Root(name) for name in (NCCL_TESTS if want.tests else ())]
-    return Recipe("nccl", tuple(roots), want.repository)
+    others = VENDOR_NCCL if want.source == "distribution" else ()
+    return Recipe("nccl", tuple(roots), want.repository, other_builds=others)
 
 
 def nccl_version(want: NcclWant) -> str:

@@ -41,7 +41,8 @@ def choose(made: Recipe, database: Database, offered: Offered) -> Dict[str, str]
     found: Dict[str, str] = {}
     for wanted in dict.fromkeys(root.version for root in made.roots):
         roots = [root for root in made.roots if root.version == wanted]
-        found.update(_any(made, roots, database, offered) if wanted == ANY else _same(roots, wanted, database, offered))
+        one = _any(made, roots, database, offered) if wanted == ANY else _same(made, roots, wanted, database, offered)
+        found.update(one)
     return found
 
 
@@ -49,7 +50,7 @@ def _any(made: Recipe, roots: List[Root], database: Database, offered: Offered) 
     found = {}
     for root in roots:
         package = database.packages.get(root.name)
-        if package is not None and not made.strange(root.name, package.version):
+        if package is not None and _own(made, root.name, package.version):
             continue  # whichever version it is
         version = native(made, root.name, offered)
         if version is None:
@@ -60,13 +61,17 @@ def _any(made: Recipe, roots: List[Root], database: Database, offered: Offered) 
 
 def native(made: Recipe, name: str, offered: Offered) -> Optional[str]:
     """The best version on offer that is not another stack's."""
-    return next((version for version in offered.get(name, ()) if not made.strange(name, version)), None)
+    return next((version for version in offered.get(name, ()) if _own(made, name, version)), None)
 
 
-def _same(roots: List[Root], wanted: str, database: Database, offered: Offered) -> Dict[str, str]:
+def _own(made: Recipe, name: str, version: str) -> bool:
+    return not made.strange(name, version) and not made.other_build(version)
+
+
+def _same(made: Recipe, roots: List[Root], wanted: str, database: Database, offered: Offered) -> Dict[str, str]:
     there = {database.packages[root.name].version for root in roots if root.name in database.packages}
     everywhere = [v for v in offered.get(roots[0].name, ()) if all(v in offered.get(r.name, ()) for r in roots)]
-    fitting = [version for version in everywhere if fits(version, wanted)]
+    fitting = [version for version in everywhere if fits(version, wanted) and not made.other_build(version)]
     if not fitting:
         names = " and ".join(root.name for root in roots)
         others = ", ".join(list(offered.get(roots[0].name, ()))[:4]) or "none"

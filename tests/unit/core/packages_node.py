@@ -36,6 +36,7 @@ CLOSURES = {
     "mlnx-ofed": {"mlnx-ofed-all": "24.10-2.1.8.0", "rdma-core": "2410mlnx54-1"},
     "vendor": {"libnccl2": "2.27.5-1+cuda12.9", "libnccl-dev": "2.27.5-1+cuda12.9"},
     "inbox": {},
+    "distribution": {},
 }
 STATE = KernelState(KERNEL, KERNEL, headers=True)
 

@@ -352,6 +352,16 @@ def test_the_distribution_s_nccl_is_pinned_only_at_a_named_version():
     assert recipe(fixed, UBUNTU).pinned
 
 
+def test_the_vendor_s_build_is_not_the_distribution_s_nccl():
+    vendor = Package("2.22.3-1+cuda12.6")
+    for version in (None, "2.22.3"):
+        want = NcclWant("distribution", version, dev=False)
+        seen = fresh(want, database=Database({"libnccl2": vendor}), available={"libnccl2": ("2.22.3-1+cuda12.6",)})
+        (change, *_) = [c for step in planned(seen, want).steps for c in step.changes if c.path == ("libnccl2",)]
+        assert change.current == vendor.version
+        assert "cuda" not in change.desired
+
+
 def test_two_sets_share_versionlock_in_peace():
     ofed, nccl = recipe(DOCA, ROCKY), recipe(NCCL, ROCKY)
     text = files.pins(ofed, ROCKY, closure_of(DOCA), "# the site's\nkernel-0:5.14.0-1.*\n")

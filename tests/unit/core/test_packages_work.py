@@ -26,6 +26,7 @@ from gpufab_cli.module_utils.packages.transaction import (
     surprising,
     whole,
 )
+from gpufab_cli.module_utils.packages.want import NcclWant
 from gpufab_cli.module_utils.schema import decode
 from tests.fakes import FakeHost
 from tests.unit.core.packages_node import DOCA, INBOX, NCCL, ROCKY, UBUNTU, as_wanted, closure_of, fresh
@@ -70,6 +71,14 @@ def test_the_distribution_s_version_is_never_a_vendor_s():
     found = choose(recipe(INBOX, UBUNTU), there, offered)
     assert found["rdma-core"] == "50.0-2"
     assert "perftest" not in found  # whichever version of its own the distribution has
+
+
+@pytest.mark.parametrize("version", [None, "2.22.3"])
+def test_the_distribution_s_nccl_is_chosen_though_the_vendor_s_is_there_and_newer(version):
+    made = recipe(NcclWant("distribution", version), UBUNTU)
+    there = Database({"libnccl2": Package("2.22.3-1+cuda12.6")})
+    offered = dict.fromkeys(("libnccl2", "libnccl-dev"), ("2.22.3-1+cuda12.6", "2.22.3-1"))
+    assert choose(made, there, offered) == {"libnccl2": "2.22.3-1", "libnccl-dev": "2.22.3-1"}
 
 
 def test_what_another_stack_leaves_goes_or_becomes_the_distribution_s():
