@@ -13,7 +13,7 @@ def reasons(seen: PackagesSeen, recipe: Recipe, pinned: "dict[str, str]", *, hea
     """Everything that stands against the step; ``heavy``: packages come or go, and not only files and holds."""
     if isinstance(seen.database, Unknown):
         return ()
-    own = {*pinned, *(root.name for root in recipe.roots)} if heavy else set()
+    own = {*pinned, *(root.name for root in recipe.roots), *_going(seen.database, recipe)} if heavy else set()
     found = list(_database(seen.database, own))
     if heavy:
         found += _held(seen.database, recipe, pinned)
@@ -22,8 +22,13 @@ def reasons(seen: PackagesSeen, recipe: Recipe, pinned: "dict[str, str]", *, hea
     return tuple(found)
 
 
+def _going(database: Database, recipe: Recipe) -> Set[str]:
+    packages = database.packages.items()
+    return {name for name, p in packages if name in recipe.forbidden or recipe.strange(name, p.version)}
+
+
 def _database(database: Database, own: Set[str]) -> Iterator[Finding]:
-    """Whoever left packages half done has to see to it; the set's ``own`` get another version now, which mends them."""
+    """Whoever left packages half done has to see to it; the set's ``own`` get another version now, or go."""
     broken = [f"{name} is {how}" for name, how in database.broken.items() if name not in own]
     if broken:
         yield _finding("packages.half-configured", broken[0] + (f" and {len(broken) - 1} more" if broken[1:] else ""))

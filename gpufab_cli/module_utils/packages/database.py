@@ -48,8 +48,8 @@ def _dpkg(host: Reader, matters: Matters) -> Union[Database, Unknown]:
     for name, wanted, error, state, version in _stanzas(text):
         if state not in _DONE or error != "ok":
             broken[name] = state if error == "ok" else f"{state} and must be reinstalled"
-        if state == "installed" and matters(name, version):
-            packages[name] = Package(version, wanted == "hold")
+        if state not in _GONE and matters(name, version):
+            packages[name] = Package(version, wanted == "hold", name not in broken)
     return Database(packages, broken, _locker(host, DPKG_LOCKS))
 
 

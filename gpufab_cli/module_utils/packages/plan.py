@@ -108,20 +108,24 @@ def _package_changes(seen: PackagesSeen, database: Database, made: Recipe, found
     for name, version in wanted.items():
         package = database.packages.get(name)
         if package is None or not _as_wanted(name, package, version, made):
-            yield Change(
-                (name,), package.version if package else ABSENT, _exact(seen, made, name, version), "packages.version"
-            )
+            current = _told(database, name) if package else ABSENT
+            yield Change((name,), current, _exact(seen, made, name, version), "packages.version")
     for name, package in sorted(database.packages.items()):
         if name in wanted:
             continue
         if name in made.forbidden:
-            yield Change((name,), package.version, ABSENT, "packages.firmware-updater")
+            yield Change((name,), _told(database, name), ABSENT, "packages.firmware-updater")
         elif made.strange(name, package.version):
-            yield Change((name,), package.version, "not the other stack's", "packages.other-stack")
+            yield Change((name,), _told(database, name), "not the other stack's", "packages.other-stack")
+
+
+def _told(database: Database, name: str) -> str:
+    how = database.broken.get(name)
+    return database.packages[name].version + (f", {how}" if how else "")
 
 
 def _as_wanted(name: str, package: Package, version: str, made: Recipe) -> bool:
-    if made.other_build(package.version):
+    if not package.whole or made.other_build(package.version):
         return False
     return fits(package.version, version) and (version != ANY or not made.strange(name, package.version))
 

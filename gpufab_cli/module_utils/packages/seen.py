@@ -11,10 +11,11 @@ Text = Union[str, Absent, Unknown]
 
 @dataclass(frozen=True)
 class Package:
-    """An installed package: its version, and whether it is held at it."""
+    """A package that is there: its version, whether it is held at it, and whether it is wholly installed."""
 
     version: str
     held: bool = False
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Database:
     """The package database.
 
     Attributes:
-        packages: of the installed ones those that matter to the set.
+        packages: of those that are there, half done or not, those that matter to the set.
         broken: packages that are half installed or not configured, whichever they are, and how; dpkg's own journal.
         holder: the program that has the database locked; "" if none has.
         foreign: packages that somebody else has locked at a version (dnf's versionlock).

@@ -50,7 +50,7 @@ def _any(made: Recipe, roots: List[Root], database: Database, offered: Offered) 
     found = {}
     for root in roots:
         package = database.packages.get(root.name)
-        if package is not None and _own(made, root.name, package.version):
+        if package is not None and package.whole and _own(made, root.name, package.version):
             continue  # whichever version it is
         version = native(made, root.name, offered)
         if version is None:
@@ -69,7 +69,8 @@ def _own(made: Recipe, name: str, version: str) -> bool:
 
 
 def _same(made: Recipe, roots: List[Root], wanted: str, database: Database, offered: Offered) -> Dict[str, str]:
-    there = {database.packages[root.name].version for root in roots if root.name in database.packages}
+    packages = [database.packages[root.name] for root in roots if root.name in database.packages]
+    there = {package.version for package in packages if package.whole}
     everywhere = [v for v in offered.get(roots[0].name, ()) if all(v in offered.get(r.name, ()) for r in roots)]
     fitting = [version for version in everywhere if fits(version, wanted) and not made.other_build(version)]
     if not fitting:

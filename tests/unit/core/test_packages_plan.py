@@ -242,6 +242,27 @@ def test_a_package_of_the_set_that_is_half_done_gets_its_version_and_is_whole():
     assert step.changes[0].path == ("mlnx-ofed-kernel-dkms",)
 
 
+@pytest.mark.parametrize(
+    ("name", "want", "code"),
+    [
+        # its maintainer script fails with the firmware that it burns
+        ("mlnx-fw-updater", DOCA, "packages.firmware-updater"),
+        ("mlnx-ofed-all", DOCA, "packages.other-stack"),
+        ("doca-ofed", INBOX, "packages.other-stack"),
+        ("rdma-core", INBOX, "packages.version"),
+        ("rdma-core", DOCA, "packages.version"),
+    ],
+)
+def test_a_package_that_is_half_there_is_there(name, want, code):
+    good = as_wanted(want)
+    version = closure_of(want).get(name, "24.10-1")
+    packages = {**good.database.packages, name: Package(version, name in closure_of(want), whole=False)}
+    half = Database(packages, {name: "half-configured"})
+    (step,) = planned(replace(good, database=half), want).steps
+    assert not step.blocked
+    assert [(c.code, c.current) for c in step.changes if c.path == (name,)] == [(code, f"{version}, half-configured")]
+
+
 def test_prebuilt_modules_need_no_headers_but_the_kernel_that_will_run():
     want = replace(DOCA, modules="prebuilt")
     state = KernelState(KERNEL, KERNEL, headers=False, secure_boot=True)

@@ -55,7 +55,10 @@ def test_dpkg_is_read_as_its_file():
 )
 def test_what_dpkg_left_undone_is_told(state, broken):
     text = STATUS.replace("install ok installed\nVersion: 5.2", f"{state}\nVersion: 5.2")
-    assert database.look(FakeHost({"/var/lib/dpkg/status": text}), UBUNTU, everything).broken == broken
+    found = database.look(FakeHost({"/var/lib/dpkg/status": text}), UBUNTU, everything)
+    assert found.broken == broken
+    assert found.packages.get("bash", Package("", whole=False)).whole is False
+    assert ("bash" in found.packages) is bool(broken)
 
 
 def test_a_rehearsal_sees_what_is_half_done_too():

@@ -81,6 +81,14 @@ def test_the_distribution_s_nccl_is_chosen_though_the_vendor_s_is_there_and_newe
     assert choose(made, there, offered) == {"libnccl2": "2.22.3-1", "libnccl-dev": "2.22.3-1"}
 
 
+def test_what_is_half_done_is_done_anew_in_the_best_version():
+    there = Database({"libnccl2": Package("2.27.5-1+cuda12.9", whole=False)})
+    assert choose(MADE, there, dict.fromkeys(("libnccl2", "libnccl-dev"), NCCLS))["libnccl2"] == "2.27.5-2+cuda12.9"
+    made = recipe(INBOX, UBUNTU)
+    packages = {root.name: Package("50.0-2", whole=root.name != "rdma-core") for root in made.roots}
+    assert choose(made, Database(packages), {"rdma-core": ("50.0-2",)}) == {"rdma-core": "50.0-2"}
+
+
 def test_what_another_stack_leaves_goes_or_becomes_the_distribution_s():
     pinned = closure_of(DOCA)
     packages = {name: Package(version) for name, version in pinned.items()} | {"libibverbs1": Package("2510mlnx60-1")}

@@ -61,7 +61,7 @@ def said(check, kind, wish, sections):
         ("stack", "ofed", OFED, {"packages": PACKAGES.replace("hi  doca", "hU  doca")}, "doca-ofed is not installed"),
         ("stack", "ofed", OFED, {"held": "libnccl2"}, "doca-ofed is not held"),
         ("stack", "ofed", OFED, {"key/ofed": "another"}, "the repository's key is not the declared one"),
-        ("stack", "ofed", OFED, {"key/ofed": None}, "unknown: the repository's key: not there"),
+        ("stack", "ofed", OFED, {"key/ofed": None}, "the repository's key is not there"),
         ("stack", "ofed", OFED, {"packages": None}, "unknown: packages: not there"),
         (
             "stack",
@@ -77,6 +77,16 @@ def said(check, kind, wish, sections):
             {"packages": PACKAGES.replace("rc  mlnx", "ii  mlnx")},
             "mlnx-fw-updater is installed",
         ),
+        (
+            "firmware_updater",
+            "ofed",
+            OFED,
+            {"packages": PACKAGES.replace("rc  mlnx", "iF  mlnx")},
+            "mlnx-fw-updater is installed",
+        ),
+        ("nccl", "nccl", {**NCCL, "version": "2.27.5-1"}, {}, ""),
+        ("nccl", "nccl", {**NCCL, "version": "2.27.5-2"}, {}, "libnccl2 is 2.27.5-1+cuda12.9"),
+        ("nccl", "nccl", {"source": "distribution", "dev": True}, {}, "libnccl2 2.27.5-1+cuda12.9 is the vendor's"),
         (
             "nccl",
             "nccl",
@@ -107,3 +117,5 @@ def test_a_check_says_what_is_wrong(check, kind, wish, changed, words):
 def test_locks_of_dnf_are_holds():
     sections = {"packages": PACKAGES, "held": "doca-ofed-0:3.2.0-125000.*", "key/ofed": KEY}
     assert said(test_packages.test_stack, "ofed", OFED, sections) == ""
+    for held in ("doca-ofed-0:3.1.0-091000.*", "#doca-ofed-0:3.2.0-125000.*", None):
+        assert said(test_packages.test_stack, "ofed", OFED, {**sections, "held": held}) == "doca-ofed is not held"
