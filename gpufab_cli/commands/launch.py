@@ -77,12 +77,20 @@ def command(fabric: Path, output: str, **given: Any) -> int:
         parameters=given["mca"],
         hostfile=str(given["hostfile"]) if given["hostfile"] else None,
     )
-    if given["hostfile"]:
-        given["hostfile"].write_text(words.hostfile(made))
     if given["start"]:
         return _start(spec, fabric, made, options, asked=given["release"] is not None)
-    _print(words.lines(made, given["launcher"], options), made, output)
+    lines = words.lines(made, given["launcher"], options)
+    if given["hostfile"]:
+        _write(given["hostfile"], words.hostfile(made))
+    _print(lines, made, output)
     return Exit.IN_SYNC
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise GpufabError(f"{path}: {error.strerror}") from error
 
 
 def _print(lines: "tuple[Line, ...]", made: "Job", output: str) -> None:

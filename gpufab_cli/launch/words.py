@@ -60,8 +60,7 @@ def lines(job: Job, launcher: Launcher, options: Options) -> tuple[Line, ...]:
 
 
 def _mpirun(job: Job, options: Options) -> tuple[Line, ...]:
-    slots = ",".join(f"{place.address}:{place.ranks}" for place in job.places)
-    where = ("--hostfile", options.hostfile) if options.hostfile else ("--host", slots)
+    where = ("--hostfile", options.hostfile) if options.hostfile else ("--host", _slots(job))
     parameters = {**_transport(options), **_tcp(job, options), **(options.parameters or {})}
     start = _start(job, options)
     argv = (
@@ -72,6 +71,13 @@ def _mpirun(job: Job, options: Options) -> tuple[Line, ...]:
         *job.program,
     )
     return (Line("", argv),)
+
+
+def _slots(job: Job) -> str:
+    six = next((place for place in job.places if ":" in place.address), None)
+    if six is not None:
+        raise GpufabError(f"{six.host}: --host cannot tell {six.address} from its slots", "give --hostfile FILE")
+    return ",".join(f"{place.address}:{place.ranks}" for place in job.places)
 
 
 def _transport(options: Options) -> dict[str, str]:

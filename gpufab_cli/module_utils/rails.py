@@ -4,6 +4,7 @@ Names such as ``mlx5_0`` differ from host to host and change with udev rules and
 A traffic class is announced only where the NIC's map leads it to the class that the fabric declares.
 """
 
+import re
 from dataclasses import dataclass, replace
 from typing import Annotated, Dict, Iterator, Literal, Optional, Tuple, Union
 
@@ -15,6 +16,9 @@ from .roce import gids, probe
 from .roce.gather import is_candidate, lag_owner
 from .roce.seen import DscpEntries, Gid, Priorities
 from .schema import Doc, Guid, MacAddress, Pattern, PciAddress, Priority, TrafficClass
+
+_LISTABLE = re.compile(r"[A-Za-z0-9_.@+-]+")
+"""The kernel takes others too: they would end a list, or stand in Slurm's task prolog as words of the shell."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,8 @@ def names(devices: Devices, rails: Tuple[RailWant, ...]) -> Union[Tuple[str, ...
         name = rdma_name(devices, nic)
         if name is None:
             return Finding("device.missing", (rail.pci, rail.rail), f"{len(nic.rdma)} RDMA devices there, not one")
+        if not _LISTABLE.fullmatch(name):
+            return Finding("device.missing", (rail.pci, rail.rail), f"{name!r} is no name for a list of devices")
         found[name] = None
     return tuple(found)
 
@@ -92,6 +98,8 @@ def interfaces(devices: Devices, given: Tuple[str, ...], ports: Tuple[str, ...])
         nic = devices.nic(pci)
         if nic is None or nic.netdev is None:
             return Finding("device.missing", (pci,), "no netdev there, and sockets are to use it")
+        if not _LISTABLE.fullmatch(nic.netdev.name):
+            return Finding("device.missing", (pci,), f"{nic.netdev.name!r} is no name for a list of interfaces")
         found.append(nic.netdev.name)
     return tuple(found)
 
@@ -158,8 +166,10 @@ def astray(port: RailSeen, traffic_class: int, wanted: ClassWant) -> Union[str, 
         if isinstance(value, Unknown):
             return value
     priorities = leads_to(port, traffic_class)
-    if not priorities:
+    if port.trust != "dscp":
         return "leads to no priority: the port does not trust DSCP"
+    if not priorities:
+        return "leads to no priority: the port's map has no such DSCP"
     if not wanted.pfc and priorities == (wanted.priority,):
         return ""
     lossy = [priority for priority in priorities if not protects(port, priority)]

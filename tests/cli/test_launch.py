@@ -41,6 +41,7 @@ def test_as_json(folder, capsys):
         (["--no-bind", "--gpus", "x"], "--gpus is gpufab-bind's"),
         (["-x", "NOVALUE", "x"], "NAME=VALUE is wanted"),
         (["--run", "--hostfile", "h", "x"], "a hostfile written here"),
+        (["--hostfile", "/no/such/folder/hosts", "x"], "/no/such/folder/hosts: No such file or directory"),
         (["--bogus", "x"], "No such option"),
         ([], "Missing argument"),
     ],

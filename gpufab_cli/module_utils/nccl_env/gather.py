@@ -65,11 +65,12 @@ def _missing(host: Reader, told: Dict[str, OtherFile], jobs: Tuple[Job, ...]) ->
     """Topology files that are not there. NCCL ignores that without a word; a container has a file system of its own."""
     for where, item in told.items():
         for name in TOPO_FILES:
-            path = item.values.get(name)
-            if path and not host.exists(path):
+            path = item.values.get(name, "")
+            if path.startswith("/") and not host.exists(path):  # another one is below wherever a job is started
                 yield where, path
     for job in jobs:
         for name in TOPO_FILES:
-            path = job.variables.get(name)
-            if path and not host.exists(f"/proc/{job.pids[0]}/root{path}"):
+            path = job.variables.get(name, "")
+            place = f"root{path}" if path.startswith("/") else f"cwd/{path}"
+            if path and not host.exists(f"/proc/{job.pids[0]}/{place}"):
                 yield str(job), path

@@ -36,7 +36,8 @@ def plan(snapshot: Snapshot, want: NumaWant) -> Plan:
         findings += _port_findings(snapshot.devices, seen, want, port, nic)
         parts.append(_port(snapshot.devices, seen, want, port, nic))
     parts.append(Step("numa hugepages", tuple(_hugepages(seen, want))))
-    findings += [*_unsupported(seen, want), *_contradicted(seen), *_nodes(snapshot.devices, want)]
+    findings += [*_unsupported(seen, want), *_placeless(seen, want)]
+    findings += [*_contradicted(seen), *_nodes(snapshot.devices, want)]
     return Plan(tuple(step for step in parts if step.changes), findings=tuple(findings))
 
 
@@ -86,6 +87,13 @@ def _unsupported(seen: NumaSeen, want: NumaWant) -> Iterator[Finding]:
     for place, found in seen.hugepages.items():
         if found is ABSENT and (want.hugepages or {}).get(place.partition("/")[2]):
             yield Finding("numa.unsupported", ("hugepages", place), "this kernel has no pages of this size")
+
+
+def _placeless(seen: NumaSeen, want: NumaWant) -> Iterator[Finding]:
+    """Every machine has a node with CPUs and memory: where none is known, so is nothing of its huge pages."""
+    if want.hugepages and not seen.hugepages:
+        words = "no NUMA node with CPUs and memory could be read"
+        yield Finding("numa.hugepages", ("hugepages",), words, unknown=True)
 
 
 def _hugepages(seen: NumaSeen, want: NumaWant) -> Iterator[Change]:

@@ -234,6 +234,12 @@ def test_report_46_a_site_s_own_class_is_right_where_its_nics_keep_it(host):
     )
 
 
+@pytest.mark.parametrize("value", ["300", "-1"])
+def test_what_is_no_traffic_class_is_not_put_down_to_the_port_s_trust(host, value):
+    process(host, "77", {"NCCL_IB_TC": value})
+    assert "the port's map has no such DSCP" in words(host, "nccl.class")
+
+
 def test_a_dscp_in_place_of_the_byte_is_told_as_such(host):
     process(host, "77", {"NCCL_IB_TC": "26"})
     assert words(host, "nccl.tos").endswith("as a DSCP 26 would be 104, or 106 with ECN")
@@ -283,6 +289,15 @@ def test_a_topology_file_is_looked_for_where_the_job_looks(host):
     assert codes(host) == []
 
 
+def test_a_topology_file_without_its_folder_is_below_where_the_job_was_started(host):
+    host.files[NCCL_CONF] = "NCCL_TOPO_FILE=topo.xml\n"
+    assert codes(host) == []  # that is another place with each job
+    process(host, "77", {"NCCL_TOPO_FILE": "topo.xml"})
+    assert codes(host) == ["nccl.topo-file"]
+    host.files["/proc/77/cwd/topo.xml"] = ""
+    assert codes(host) == []
+
+
 def test_jobs_that_cannot_be_looked_at_are_unknown_a_home_that_keeps_root_out_is_told(host):
     host.unreadable["/root/.nccl.conf"] = "Permission denied"
     process(host, "77", {})
@@ -292,6 +307,16 @@ def test_jobs_that_cannot_be_looked_at_are_unknown_a_home_that_keeps_root_out_is
         ("nccl.unread", "/root/.nccl.conf", False),
         ("nccl.unread", "jobs", True),
     ]
+
+
+@pytest.mark.parametrize("name", ["mlx5_0,mlx5_1", "$(reboot)", 'a"b', "a b", ""])
+def test_a_device_whose_name_would_be_more_than_a_name_withholds_the_file(host, name):
+    found = planning.take(host, {"nccl_env": FEATURES["nccl_env"]}, {"nccl_env": nccl(host)})
+    nic = found.devices.nics[0]
+    nics = (replace(nic, rdma=(replace(nic.rdma[0], name=name),)), *found.devices.nics[1:])
+    plan = FEATURES["nccl_env"].plan(replace(found, devices=replace(found.devices, nics=nics)), nccl(host))
+    assert [finding.code for finding in plan.findings] == ["device.missing"]
+    assert all(step.blocked for step in plan.steps)
 
 
 def test_containers_get_the_same_and_a_prolog_lets_the_job_have_its_own(host, tmp_path):

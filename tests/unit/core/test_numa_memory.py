@@ -60,6 +60,14 @@ def test_pages_of_a_size_that_the_kernel_does_not_have(tmp_path):
     assert codes(host, NumaWant(hugepages={"64K": 0})) == set()
 
 
+def test_huge_pages_of_nodes_that_cannot_be_read_are_unknown_and_no_pass(tmp_path, monkeypatch):
+    host, broken = LabHost(tmp_path, rails=1), "/sys/devices/system/node/node1/cpulist"
+    plain = host.read
+    monkeypatch.setattr(host, "read", lambda path: Unknown(path) if path == broken else plain(path))
+    (said,) = plan(host, NumaWant(hugepages={"2M": 64})).findings
+    assert (said.code, said.unknown) == ("numa.hugepages", True)
+
+
 @pytest.mark.parametrize(("nodes", "told"), [(2, set()), (8, {("numa.nodes", "nodes")})])
 def test_the_number_of_nodes_is_checked(tmp_path, nodes, told):
     assert codes(LabHost(tmp_path, rails=1), NumaWant(nodes=nodes)) == told

@@ -52,6 +52,14 @@ def test_parameters_that_are_given_have_the_last_word():
     assert "--mca pml ucx" not in found
 
 
+def test_an_ipv6_address_is_told_from_its_slots():
+    made = job(fabric(hosts='{name: "gpu[01-03]", profile: box, address: "fd00::[11-13]"}'))
+    with pytest.raises(GpufabError, match="gpu01: --host cannot tell fd00::11 from its slots"):
+        argv(made)
+    assert "--hostfile h" in argv(made, hostfile="h")
+    assert hostfile(made).startswith("fd00::11 slots=1\n")
+
+
 def test_hosts_of_one_leaf_are_together():
     hosts = "\n  - ".join(
         f"{{name: gpu0{n}, profile: box{leaf}}}" for n, leaf in ((1, ""), (2, ", leaf: b"), (3, ", leaf: a"))
