@@ -84,11 +84,14 @@ def _by_module(driver: DriverSeen, seen: PeermemSeen) -> Optional[Problem]:
 
 
 def _not_loaded(seen: PeermemSeen) -> Problem:
-    """Built against another ib_core (a symbol of another version), or one that lacks the API, or simply not loaded."""
-    said = seen.refused[0] if seen.refused else ""
+    """Built against another ib_core (a symbol of another version), or one that lacks the API, or simply not loaded.
+
+    The last refusal counts: another RDMA stack may have come since the first.
+    """
+    said = seen.refused[-1] if seen.refused else ""
     if "disagrees" in said or "(err -22)" in said:
         return Problem("gpu.peermem-rebuild", said)
-    if said or seen.peer_memory is False:
+    if seen.peer_memory is False or (said and seen.peer_memory is not True):
         return Problem("gpu.peermem-no-api", said or f"{NAME} is not loaded, and ib_core has no {REGISTER}")
     return Problem("gpu.peermem-not-loaded", f"{NAME} is not loaded")
 

@@ -12,7 +12,9 @@ CONF, FOLDER = "/etc/security/limits.conf", "/etc/security/limits.d"
 PAM = "/etc/pam.d"
 SLURM = "/etc/slurm/slurm.conf"
 EVERYBODY = ("*", "root")
-_ENTRY = re.compile(r"^\s*(\S+)\s+(?:soft|hard|-)\s+memlock\s+(\S+)\s*$", re.MULTILINE)
+_ENTRY = re.compile(
+    r"^[ \t]*([^\s#]+)[ \t]+(?:soft|hard|-)[ \t]+memlock[ \t]+([^\s#]+)[ \t]*(?:#.*)?$", re.MULTILINE | re.IGNORECASE
+)
 _INCLUDE = re.compile(r"^\s*(?:@include|-?session\s+(?:include|substack))\s+(\S+)", re.MULTILINE)
 _MODULE = re.compile(r"^\s*-?session\s.*\bpam_limits\.so\b", re.MULTILINE)
 _PROPAGATE = re.compile(r"^\s*PropagateResourceLimits(Except)?\s*=\s*(\S+)", re.MULTILINE | re.IGNORECASE)

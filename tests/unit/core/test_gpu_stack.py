@@ -211,13 +211,16 @@ def without_peermem(said="", symbols=REGISTER + DMABUF, proc=CLOSED):
         (without_peermem(), "gpu.peermem-not-loaded"),
         (without_peermem(DISAGREES + REFUSED.format(-22)), "gpu.peermem-rebuild"),
         (without_peermem(REFUSED.format(-22)), "gpu.peermem-rebuild"),
-        (without_peermem(REFUSED.format(0)), "gpu.peermem-no-api"),
-        (without_peermem(REFUSED.format(-2)), "gpu.peermem-no-api"),
+        (without_peermem(REFUSED.format(0), symbols=DMABUF), "gpu.peermem-no-api"),
+        (without_peermem(REFUSED.format(-2), symbols=DMABUF), "gpu.peermem-no-api"),
+        # The vendor's RDMA stack came after the kernel's own had refused it.
+        (without_peermem(REFUSED.format(0)), "gpu.peermem-not-loaded"),
+        (without_peermem(REFUSED.format(0) + DISAGREES), "gpu.peermem-rebuild"),
         (without_peermem(symbols=DMABUF), "gpu.peermem-no-api"),
         (node({f"{PEERMEM}/version": NEXT}), "gpu.peermem-rebuild"),
         (node(without=HOLDERS[:1]), "gpu.peermem-not-registered"),
     ],
-    ids=["not loaded", "another ib_core", "err -22", "err 0", "err -2", "inbox", "another driver", "listed only"],
+    ids=["not loaded", "another ib_core", "err -22", "err 0", "err -2", "mended", "then -22", "inbox", "another driver", "listed only"],
 )
 def test_why_peermem_does_not_work(host, code):
     assert codes(host, BY_MODULE) == {(code, False)}
