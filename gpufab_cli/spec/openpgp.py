@@ -34,10 +34,12 @@ def _fingerprint(body: bytes) -> str:
 
 
 def _dearmoured(text: str) -> bytes:
-    block = re.search(r"-----BEGIN PGP PUBLIC KEY BLOCK-----\r?\n(.*?)-----END PGP", text, re.DOTALL)
-    if block is None:
+    blocks = re.findall(r"-----BEGIN PGP PUBLIC KEY BLOCK-----\r?\n(.*?)-----END PGP", text, re.DOTALL)
+    if not blocks:
         raise KeyFormatError("no ASCII armour around it")
-    lines = block[1].replace("\r", "").split("\n")
+    if text.count("-----BEGIN") != 1:  # package managers trust the keys of every block
+        raise KeyFormatError("more than one block of ASCII armour")
+    lines = blocks[0].replace("\r", "").split("\n")
     if "" in lines[:-1]:  # headers end at the empty line
         lines = lines[lines.index("") + 1 :]
     body = "".join(line.strip() for line in lines if not line.startswith("="))

@@ -220,7 +220,18 @@ def without_peermem(said="", symbols=REGISTER + DMABUF, proc=CLOSED):
         (node({f"{PEERMEM}/version": NEXT}), "gpu.peermem-rebuild"),
         (node(without=HOLDERS[:1]), "gpu.peermem-not-registered"),
     ],
-    ids=["not loaded", "another ib_core", "err -22", "err 0", "err -2", "mended", "then -22", "inbox", "another driver", "listed only"],
+    ids=[
+        "not loaded",
+        "another ib_core",
+        "err -22",
+        "err 0",
+        "err -2",
+        "mended",
+        "then -22",
+        "inbox",
+        "another driver",
+        "listed only",
+    ],
 )
 def test_why_peermem_does_not_work(host, code):
     assert codes(host, BY_MODULE) == {(code, False)}

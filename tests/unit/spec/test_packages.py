@@ -34,6 +34,12 @@ def stack(line, **changes):
     return with_profile(f"rdma:\n  {line}", repository(**changes))
 
 
+def armoured(data):
+    return (
+        f"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n{base64.b64encode(data).decode()}\n-----END PGP PUBLIC KEY BLOCK-----"
+    )
+
+
 DOCA = 'stack: doca-ofed\n  version: "3.2.0"'
 
 
@@ -54,6 +60,7 @@ DOCA = 'stack: doca-ofed\n  version: "3.2.0"'
         (stack(DOCA, fingerprint=f'"{OTHER}"'), [f"the key's is {FINGERPRINT}"]),
         (stack(DOCA, fingerprint="12AB"), ["fingerprint"]),
         (stack(DOCA, key=KEY.replace("mDMEaw2G", "mDMEaw2")), ["not a public key"]),
+        (stack(DOCA, key=KEY + armoured(b"\x98\x33\x04" + bytes(50))), ["more than one block"]),
         (stack(DOCA, suite="stable"), ["none of suite stable is named"]),
         (stack(DOCA, components="[main]"), ["a flat repository has none"]),
         (stack(DOCA, url='"https://user:secret@m.example/x"'), ["is not a URL"]),
@@ -93,16 +100,12 @@ def test_a_key_is_known_by_its_fingerprint():
     assert fingerprints(KEY.replace("BLOCK-----\n\n", "BLOCK-----\nComment: a header\n\n")) == (FINGERPRINT,)
 
 
-def armoured(data):
-    return (
-        f"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n{base64.b64encode(data).decode()}\n-----END PGP PUBLIC KEY BLOCK-----"
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("no key", "no ASCII armour"),
+        (KEY + KEY, "more than one block"),
+        (KEY + "-----BEGIN PGP PUBLIC KEY BLOCK----- \n", "more than one block"),
         (armoured(b""), "no public key"),
         (armoured(b"\xb4\x04test"), "no public key"),  # a user id alone
         (armoured(b"\x98\x33\x04"), "does not end where it says"),
