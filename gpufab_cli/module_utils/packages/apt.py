@@ -8,7 +8,7 @@ from typing import Dict, Iterable, List, Sequence, Tuple
 from ..host import Host, Output
 from ..queries import NO_CACHE
 from .database import installed
-from .files import declared, key_path, preferences, source_path
+from .files import declared, key_path, preferences, proxy_option, source_path
 from .gather import versions
 from .platforms import Platform
 from .recipe import Recipe
@@ -134,8 +134,8 @@ class Rehearsal:
             "APT::Ignore-Hold": "1",  # gpufab's own holds move with the set; others' are looked for in what comes out
         }
         repository = self._recipe.repository
-        if repository is not None and repository.proxy:
-            places[f"Acquire::{repository.url.partition(':')[0]}::Proxy"] = repository.proxy
+        if repository is not None and repository.proxy:  # the repository's alone, as in the run
+            places[proxy_option(self._platform.resolve(repository.url))] = repository.proxy
         return (*NO_CACHE, *(word for name, value in places.items() for word in ("-o", f"{name}={value}")))
 
     def _apt(self, program: str, *argv: str) -> Output:

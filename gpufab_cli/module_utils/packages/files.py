@@ -63,7 +63,8 @@ def declared(recipe: Recipe, platform: Platform, key: str = "") -> Dict[str, str
         source_path(recipe.name, platform): source(recipe, platform, repository, key),
     }
     if repository.proxy and platform.manager == "apt":
-        found[proxy_path(recipe.name)] = _apt_proxy(platform.resolve(repository.url), repository.proxy)
+        option = proxy_option(platform.resolve(repository.url))
+        found[proxy_path(recipe.name)] = f'// {MARK}\n{option} "{repository.proxy}";\n'
     return found
 
 
@@ -105,9 +106,10 @@ def repository_id(name: str) -> str:
     return f"gpufab-{name}"
 
 
-def _apt_proxy(url: str, proxy: str) -> str:
+def proxy_option(url: str) -> str:
+    """What apt calls the proxy of one host (apt-transport-http(1))."""
     parts = urlsplit(url)
-    return f'// {MARK}\nAcquire::{parts.scheme}::Proxy::{parts.hostname} "{proxy}";\n'
+    return f"Acquire::{parts.scheme}::Proxy::{parts.hostname}"
 
 
 def pins(recipe: Recipe, platform: Platform, closure: Closure, before: str = "") -> str:

@@ -93,8 +93,8 @@ def identify(host: Reader) -> Union[Platform, Absent, Unknown]:
     text, machine = host.read("/etc/os-release"), host.query("uname", "-m")
     if not isinstance(text, str):
         return Unknown(f"/etc/os-release: {text}")
-    if isinstance(machine, Unknown):
-        return machine
+    if isinstance(machine, Unknown) or machine.rc != 0:
+        return machine if isinstance(machine, Unknown) else Unknown(f"uname: {machine.error}")
     arch = _ARCHITECTURES.get(machine.stdout.strip())
     words = dict(re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', text, re.MULTILINE))
     found = _known(words.get("ID", ""), words.get("VERSION_ID", ""))

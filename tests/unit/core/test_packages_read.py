@@ -128,6 +128,9 @@ def test_a_platform_is_one_of_the_table_or_none(os_release, machine, found):
 
 def test_a_platform_that_cannot_be_read_is_unknown():
     assert isinstance(identify(FakeHost(answers=UNAME)), Unknown)
+    text = {"/etc/os-release": 'ID=ubuntu\nVERSION_ID="24.04"\n'}
+    for answer in ({}, {("uname", "-m"): failed("uname: killed")}):
+        assert isinstance(identify(FakeHost(text, answers=answer)), Unknown)
 
 
 BOOT = {"/proc/sys/kernel/osrelease": f"{KERNEL}\n", f"/lib/modules/{KERNEL}/build/Makefile": ""}

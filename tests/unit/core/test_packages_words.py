@@ -1,10 +1,16 @@
 """What package managers print, in one line for the operator. Texts as apt 2.6 and dnf 4.14 print them."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpufab_cli.module_utils.host import Output
-from gpufab_cli.module_utils.packages.apt import _unpacked, simulated
-from gpufab_cli.module_utils.packages.transaction import said
+from gpufab_cli.module_utils.packages.apt import Rehearsal, _unpacked, simulated
+from gpufab_cli.module_utils.packages.recipe import recipe
+from gpufab_cli.module_utils.packages.seen import Database
+from gpufab_cli.module_utils.packages.transaction import RefusedError, said
+from tests.fakes import FakeHost, failed, ok
+from tests.unit.core.packages_node import NCCL, UBUNTU
 
 APT_OTHER_KEY = """W: GPG error: file:/srv/doca ./ InRelease: The following signatures couldn't be verified because \
 the public key is not available: NO_PUBKEY 978554398A0C3887
@@ -47,3 +53,19 @@ def test_space_that_is_freed_is_none_needed():
 def test_what_a_failed_run_left_half_configured_is_part_of_what_comes():
     said = "Conf mlnx-tools (26.01-1 localhost [all])\nInst doca-ofed [3.1.0-1] (3.2.0-1 localhost [all])\n"
     assert simulated(said).install == {"mlnx-tools": "26.01-1", "doca-ofed": "3.2.0-1"}
+
+
+class Offline(FakeHost):
+    """A node whose apt reaches nothing."""
+
+    def _answer(self, argv):
+        return failed("E: Failed to fetch\n", 100) if argv[0].startswith("apt") else ok("")
+
+
+def test_a_rehearsal_reaches_the_repository_alone_through_its_proxy():
+    want = replace(NCCL, repository=replace(NCCL.repository, proxy="http://proxy:3128"))
+    host = Offline()
+    with pytest.raises(RefusedError, match="repository: Failed to fetch"):
+        Rehearsal(host, recipe(want, UBUNTU), UBUNTU, Database(), {}).run()
+    words = [word for argv in host.writes if argv[0] == "apt-get" for word in argv if "Proxy" in word]
+    assert set(words) == {"Acquire::https::Proxy::mirror.example=http://proxy:3128"}
