@@ -61,7 +61,10 @@ def _kernel(state: Optional[KernelState], recipe: Recipe) -> Iterator[Finding]:
     """Modules are built for the kernel that runs: it must be the one that will, and let them in."""
     if state is None or not recipe.modules:
         return
-    if state.next_boot is not ABSENT and state.next_boot != state.running:
+    if isinstance(state.next_boot, Unknown):
+        words = f"cannot tell which kernel the next boot takes: {state.next_boot.reason}"
+        yield Finding("packages.kernel-pending", ("packages",), words, unknown=True)
+    elif state.next_boot is not ABSENT and state.next_boot != state.running:
         yield _finding("packages.kernel-pending", f"{state.running} runs and the next boot takes {state.next_boot}")
     if recipe.modules != "dkms":
         return

@@ -1,18 +1,16 @@
 """Which kernel runs and which is to come, whether modules can be built for it, and which driver is in use."""
 
-import re
 from typing import Iterable, Iterator, Optional, Union
 
 from ..change import ABSENT, Absent, Unknown
 from ..devices import PCI_DEVICES
 from ..host import Reader
-from .recipe import natural
+from .next_kernel import next_kernel
 from .seen import KernelState, Module
 
 DRIVER = "mlx5_core"
 MELLANOX = "0x15b3"
 SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
-GRUBENV = "/boot/grub2/grubenv"
 MOKS = ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der")
 """Where DKMS (dkms(8), mok_certificate) and Ubuntu keep the certificate that they sign with."""
 DKMS = "/var/lib/dkms"
@@ -24,7 +22,7 @@ def look(host: Reader) -> KernelState:
     secure = _secure_boot(host)
     return KernelState(
         running=running,
-        next_boot=_next_boot(host),
+        next_boot=next_kernel(host),
         headers=host.exists(f"/lib/modules/{running}/build/Makefile"),
         secure_boot=secure,
         signing_key=_signing_key(host) if secure is True else False,
@@ -34,17 +32,6 @@ def look(host: Reader) -> KernelState:
 def _line(host: Reader, path: str) -> str:
     text = host.read(path)
     return text if isinstance(text, str) else ""
-
-
-def _next_boot(host: Reader) -> Union[str, Absent]:
-    """The default entry of the RHEL family where it names a kernel, else the newest, which GRUB puts first."""
-    names = host.names("/boot")
-    kernels = [name[8:] for name in (names if isinstance(names, tuple) else ()) if name.startswith("vmlinuz-")]
-    kernels = [name for name in kernels if "rescue" not in name]
-    saved = re.search(r"^saved_entry=[0-9a-f]{32}-(\S+)$", _line(host, GRUBENV), re.MULTILINE)
-    if saved and saved[1] in kernels:
-        return saved[1]
-    return max(kernels, key=natural) if kernels else ABSENT
 
 
 def _secure_boot(host: Reader) -> Union[bool, Unknown]:

@@ -48,7 +48,7 @@ class KernelState:
     """
 
     running: str
-    next_boot: Union[str, Absent]
+    next_boot: Union[str, Absent, Unknown]
     headers: bool
     secure_boot: Union[bool, Unknown] = False
     signing_key: Union[bool, Unknown] = False

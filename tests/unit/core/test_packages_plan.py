@@ -205,6 +205,11 @@ BROKEN = Database(broken={"bash": "half-configured", "x": "unpacked"})
             "packages.kernel-pending",
             f"next boot takes {NEW_KERNEL}",
         ),
+        (
+            fresh(DOCA, kernel=replace(STATE, next_boot=Unknown("GRUB's default is '1>2'"))),
+            "packages.kernel-pending",
+            "cannot tell which kernel the next boot takes: GRUB's default is '1>2'",
+        ),
         # 63: no headers of just that kernel
         (fresh(DOCA, kernel=replace(STATE, headers=False)), "packages.headers", f"no headers of {KERNEL}"),
         (fresh(DOCA, kernel=replace(STATE, secure_boot=True)), "packages.secure-boot", "no enrolled key"),

@@ -9,6 +9,7 @@ from gpufab_cli.module_utils.packages import database, kernel
 from gpufab_cli.module_utils.packages.apt import simulated
 from gpufab_cli.module_utils.packages.dnf import offered, removing
 from gpufab_cli.module_utils.packages.gather import versions
+from gpufab_cli.module_utils.packages.next_kernel import next_kernel
 from gpufab_cli.module_utils.packages.platforms import Platform, identify
 from gpufab_cli.module_utils.packages.seen import KernelState, Module, Package
 from gpufab_cli.module_utils.queries import NO_CACHE, allowed
@@ -160,6 +161,39 @@ BOOT = {"/proc/sys/kernel/osrelease": f"{KERNEL}\n", f"/lib/modules/{KERNEL}/bui
 )
 def test_the_kernel_that_runs_and_the_one_that_is_to_come(files, state):
     assert kernel.look(FakeHost({**BOOT, **files})) == state
+
+
+OLD, NEW = "6.8.0-9-generic", "6.8.0-100-generic"
+MENU = 'if [ "${next_entry}" ] ; then\n   set default="${next_entry}"\nelse\n   set default="%s"\nfi\n'
+UUID = "8f7c0f2e-0000-4000-8000-000000000000"
+
+
+@pytest.mark.parametrize(
+    ("default", "grubenv", "found"),
+    [
+        ("0", "", NEW),
+        ("0", f"next_entry=gnulinux-advanced-{UUID}>gnulinux-{OLD}-advanced-{UUID}", OLD),
+        ("${saved_entry}", "", NEW),
+        ("${saved_entry}", f"saved_entry=gnulinux-advanced-{UUID}>gnulinux-{OLD}-advanced-{UUID}", OLD),
+        (f"Advanced options for Ubuntu>Ubuntu, with Linux {OLD}", "", OLD),
+        (f"gnulinux-simple-{UUID}", "", NEW),
+        ("1>2", "", Unknown("GRUB's default is '1>2'")),
+        ("Windows Boot Manager", "", Unknown("GRUB's default is 'Windows Boot Manager'")),
+        ("Advanced options for Ubuntu>Ubuntu, with Linux 5.15.0-1", "", Unknown),  # no such kernel is there
+    ],
+)
+def test_the_kernel_of_the_next_boot_is_what_grub_starts(default, grubenv, found):
+    files = {f"/boot/vmlinuz-{kernel}": "" for kernel in (OLD, NEW)}
+    files |= {"/boot/grub/grub.cfg": MENU % default, "/boot/grub/grubenv": f"# GRUB Environment Block\n{grubenv}\n"}
+    took = next_kernel(FakeHost(files))
+    assert isinstance(took, Unknown) if found is Unknown else took == found
+
+
+def test_a_boot_folder_or_a_menu_that_cannot_be_read_is_unknown():
+    for path in ("/boot", "/boot/grub/grub.cfg"):
+        host = FakeHost({f"/boot/vmlinuz-{NEW}": ""})
+        host.unreadable[path] = "Permission denied"
+        assert isinstance(next_kernel(host), Unknown)
 
 
 @pytest.mark.parametrize(
