@@ -75,11 +75,25 @@ class Rehearsal:
         wanted = self._wanted(roots, reached, offered, own)
         final = self._simulate(wanted)
         self._check(final)
+        along = self._along(final)
         self._download(wanted)
         asked = {name: version for name, version in wanted.items() if version}
         closure = self._closure(roots, reached, after(self._now, {**final.install, **roots}, final.remove), own)
         install = {**asked, **{n: v for n, v in closure.items() if final.install.get(n) == v}}
-        return Transaction(install, final.remove, closure)
+        return Transaction(install, final.remove, closure, along)
+
+    def _along(self, final: Transaction) -> Tuple[str, ...]:
+        """What the removal takes with it, which comes first: packages that depend on what goes and come back after."""
+        if not final.remove:
+            return ()
+        output = self._apt("apt-get", "-s", "remove", *final.remove)
+        if output.rc != 0:
+            raise RefusedError(said(output))
+        along = tuple(name for name in simulated(output.stdout).remove if name not in final.remove)
+        lost = [name for name in along if name not in final.install]
+        if lost:
+            raise RefusedError(f"it would remove {', '.join(lost)}, which depend on what goes")
+        return along
 
     def _wanted(self, roots: Dict[str, str], reached: List[str], offered: Offered, own: Offered) -> Dict[str, str]:
         """What apt is to be asked for: the roots, and what would else stay another stack's or source's."""

@@ -20,11 +20,15 @@ class RefusedError(HostError):
 
 @dataclass(frozen=True)
 class Transaction:
-    """Packages that come or change, by version; those that go; and the set as it then is, which is pinned."""
+    """Packages that come or change, by version; those that go; and the set as it then is, which is pinned.
+
+    ``along`` are of those that come the ones that go first, for they depend on what goes.
+    """
 
     install: Dict[str, str] = field(default_factory=dict)
     remove: Tuple[str, ...] = ()
     closure: Dict[str, str] = field(default_factory=dict)
+    along: Tuple[str, ...] = ()
 
 
 def scratch(name: str) -> str:

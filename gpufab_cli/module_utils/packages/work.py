@@ -35,7 +35,7 @@ class Work:
         files: files to write: path and content.
         signers: keys that rpm is to know: path and fingerprint.
         refresh: command lines that have apt read its sources.
-        release: packages whose hold is to be lifted, for they go.
+        release: packages whose hold is to be lifted, for they go, some of them to come back.
         restart: services that load the drivers anew.
     """
 
@@ -92,7 +92,7 @@ def _packages(host: Host, seen: PackagesSeen, made: Recipe, step: Step, found: W
         files=tuple({"path": path, "content": text} for path, text in texts.items() if text),
         signers=_keys(made, platform),
         refresh=_refresh(host, made, platform),
-        release=_held(database, transaction.remove),
+        release=_held(database, (*transaction.remove, *transaction.along)),
         remove=transaction.remove,
         install=_specs(platform, transaction.install),
         hold=_names(transaction.closure) if platform.manager == "apt" else (),

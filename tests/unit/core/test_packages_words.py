@@ -7,11 +7,12 @@ import pytest
 from gpufab_cli.module_utils.host import Output
 from gpufab_cli.module_utils.packages.apt import Rehearsal, _unpacked, simulated
 from gpufab_cli.module_utils.packages.recipe import recipe
-from gpufab_cli.module_utils.packages.seen import Database
+from gpufab_cli.module_utils.packages.seen import Database, Package
 from gpufab_cli.module_utils.packages.transaction import RefusedError, said
 from tests.fakes import FakeHost, failed, ok
-from tests.unit.core.packages_node import NCCL, UBUNTU
+from tests.unit.core.packages_node import DOCA, INBOX, NCCL, UBUNTU, closure_of
 
+ROOTS = recipe(INBOX, UBUNTU).roots
 APT_OTHER_KEY = """W: GPG error: file:/srv/doca ./ InRelease: The following signatures couldn't be verified because \
 the public key is not available: NO_PUBKEY 978554398A0C3887
 E: The repository 'file:/srv/doca ./ InRelease' is not signed.
@@ -53,6 +54,39 @@ def test_space_that_is_freed_is_none_needed():
 def test_what_a_failed_run_left_half_configured_is_part_of_what_comes():
     said = "Conf mlnx-tools (26.01-1 localhost [all])\nInst doca-ofed [3.1.0-1] (3.2.0-1 localhost [all])\n"
     assert simulated(said).install == {"mlnx-tools": "26.01-1", "doca-ofed": "3.2.0-1"}
+
+
+class Debian(FakeHost):
+    """A node with DOCA whose apt knows the distribution's packages; ``along`` goes with what is removed first."""
+
+    along = ""
+
+    def _answer(self, argv):
+        if "madison" in argv:
+            return ok(
+                "".join(f"{root.name} | 50.0-2 | http://d.example stable/main amd64 Packages\n" for root in ROOTS)
+            )
+        if "-s" in argv:
+            went = "Remv doca-ofed [3.2.0-125000]\n"
+            if "remove" in argv:
+                return ok(went + self.along)
+            return ok(went + "Inst rdma-core [2510mlnx60-1] (50.0-2 d.example [amd64])\n")
+        return ok("")
+
+
+def moved(along):
+    """The rehearsed move of a node from DOCA to the distribution's stack."""
+    database = Database({name: Package(version, held=True) for name, version in closure_of(DOCA).items()})
+    host = Debian()
+    host.along = along
+    return Rehearsal(host, recipe(INBOX, UBUNTU), UBUNTU, database, closure_of(DOCA)).run()
+
+
+def test_what_goes_with_what_is_removed_first_comes_back_or_is_not_removed():
+    assert moved("").along == ()
+    assert moved("Remv rdma-core [2510mlnx60-1]\n").along == ("rdma-core",)
+    with pytest.raises(RefusedError, match="it would remove openmpi-bin, which depend on what goes"):
+        moved("Remv openmpi-bin [4.1.4-3]\n")
 
 
 class Offline(FakeHost):
