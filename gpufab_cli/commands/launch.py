@@ -77,6 +77,9 @@ def command(fabric: Path, output: str, **given: Any) -> int:
         parameters=given["mca"],
         hostfile=str(given["hostfile"]) if given["hostfile"] else None,
     )
+    for name in words.DIFFERS if len(made.places) > 1 else ():
+        if name in made.environment:
+            progress(f"{name} is one for all hosts here: names differ between hosts, and files there tell each its own")
     if given["start"]:
         return _start(spec, fabric, made, options, asked=given["release"] is not None)
     lines = words.lines(made, given["launcher"], options)

@@ -14,6 +14,8 @@ from gpufab_cli.launch.job import Job, Place
 Launcher = Literal["mpirun", "srun", "torchrun"]
 Transport = Literal["ucx", "tcp"]
 FOUR, FIVE = 4, 5
+DIFFERS = ("NCCL_IB_HCA", "UCX_NET_DEVICES")
+"""What names devices, which each host numbers for itself."""
 RENDEZVOUS_PORT = 29500
 """torchrun's usual."""
 

@@ -26,7 +26,7 @@ SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 QUERY_SECONDS = 10.0
 RUN_SECONDS = 60.0
 KILL_SECONDS = 1.0
-USERS_BYTES = 1 << 16  # characters of a user's file that are read; NCCL's own have a few lines
+USERS_BYTES = 1 << 18  # characters of a user's file that are read; NCCL's own are far smaller
 
 Text = Union[str, Absent, Unknown]
 Names = Union[Tuple[str, ...], Absent, Unknown]

@@ -233,9 +233,6 @@ class _Tree:
         numa = self._matrix.numa
         return one in numa and numa[one] == numa.get(other)
 
-    def _others(self) -> Iterator[tuple[tuple[str, str], str]]:
-        return (item for item in self._matrix.cells.items() if item[0][0] != item[0][1])
-
     def _nodes(self) -> dict[int, int]:
         """A NUMA node for each group: the one that its GPUs name, else one that nobody does."""
         said: dict[int, int] = {}
@@ -250,9 +247,15 @@ class _Tree:
         """The NUMA node of a device."""
         return self._ids[self._groups[Relation.NODE][name]]
 
+    def _placed(self, name: str) -> bool:
+        """Whether the matrix says how far the device is from one of the other sort: two GPUs may not tell of a NIC."""
+        matrix = self._matrix
+        others = set((matrix.nics if name in matrix.gpus else matrix.gpus) or matrix.names) - {name}
+        return any(matrix.cells.get((name, other)) in Relation._value2member_map_ for other in others)
+
     def above(self, name: str) -> tuple[str, ...]:
         """Root bus and bridges that put the device where the matrix has it; none where its row was cut off."""
-        if not any(one == name and cell in Relation._value2member_map_ for (one, _), cell in self._others()):
+        if not self._placed(name):
             return ()
         pix, pxb, phb = (self._groups[level][name] for level in self._LEVELS[:3])
         inner = [one for one, number in self._groups[Relation.PIX].items() if number == pix]

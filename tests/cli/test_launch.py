@@ -28,6 +28,12 @@ def test_a_command_is_printed_for_a_shell(folder, capsys):
     assert (folder / "hosts").read_text() == "10.0.0.11 slots=1\n"
 
 
+@pytest.mark.parametrize(("hosts", "told"), [("gpu01", False), ("gpu01,gpu02", True)])
+def test_report_44_one_list_of_devices_for_several_hosts_is_told(folder, capsys, hosts, told):
+    assert run(["launch", "--limit", hosts, "-x", "NCCL_IB_HCA==mlx5_0", "prog"]) == 0
+    assert ("NCCL_IB_HCA is one for all hosts here" in capsys.readouterr().err) is told
+
+
 def test_as_json(folder, capsys):
     assert run(["launch", "--launcher", "torchrun", "--format", "json", "--", "train"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -5,17 +5,19 @@ from typing import Dict, Iterator, Optional, Tuple, Union
 
 from .. import jobs_environment, rails, settings_file
 from ..change import Unknown
-from ..devices import Devices
+from ..devices import PCI_DEVICES, Devices
 from ..host import Reader
 from ..jobs_environment import Job
 from . import files
 from .seen import NcclEnvSeen, OtherFile
-from .variables import TOPO_FILES, parse_version
+from .variables import TOPO, TOPO_FILES, parse_version
 from .want import NcclEnvWant
 
 LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/local/lib")
 HOMES = "/home"
 DOT_FILE = ".nccl.conf"
+_BUSID = re.compile(r"""\bbusid=["']([0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[01][0-9A-Fa-f]\.[0-7])["']""")
+_END = re.compile(r"""\bclass=["']0x0[23]""")  # network and display controllers
 
 
 def gather(host: Reader, devices: Devices, want: NcclEnvWant) -> NcclEnvSeen:
@@ -35,6 +37,7 @@ def gather(host: Reader, devices: Devices, want: NcclEnvWant) -> NcclEnvSeen:
         ports=rails.gather(host, devices, want.rails),
         interfaces=interfaces if isinstance(interfaces, tuple) else (),
         jobs=jobs,
+        strangers=tuple(_strangers(host, told, jobs if isinstance(jobs, tuple) else ())),
         missing=tuple(_missing(host, told, jobs if isinstance(jobs, tuple) else ())),
     )
 
@@ -61,16 +64,39 @@ def _homes(host: Reader) -> Tuple[Dict[str, Union[OtherFile, Unknown]], Optional
     return found, names.reason if isinstance(names, Unknown) else None
 
 
-def _missing(host: Reader, told: Dict[str, OtherFile], jobs: Tuple[Job, ...]) -> Iterator[Tuple[str, str]]:
-    """Topology files that are not there. NCCL ignores that without a word; a container has a file system of its own."""
+def _named(
+    told: Dict[str, OtherFile], jobs: Tuple[Job, ...], names: Tuple[str, ...]
+) -> Iterator[Tuple[str, str, str, str]]:
+    """Who names a file, by which variable, and where it is for him. A container has a file system of its own."""
     for where, item in told.items():
-        for name in TOPO_FILES:
+        for name in names:
             path = item.values.get(name, "")
-            if path.startswith("/") and not host.exists(path):  # another one is below wherever a job is started
-                yield where, path
+            if path.startswith("/"):  # another one is below wherever a job is started
+                yield where, name, path, path
     for job in jobs:
-        for name in TOPO_FILES:
+        for name in names:
             path = job.variables.get(name, "")
-            place = f"root{path}" if path.startswith("/") else f"cwd/{path}"
-            if path and not host.exists(f"/proc/{job.pids[0]}/{place}"):
-                yield str(job), path
+            folder = f"/proc/{job.pids[0]}/{'root' if path.startswith('/') else 'cwd'}"
+            if path:
+                yield str(job), name, path, f"{folder}/{path.lstrip('/')}"
+
+
+def _missing(host: Reader, told: Dict[str, OtherFile], jobs: Tuple[Job, ...]) -> Iterator[Tuple[str, str]]:
+    """Topology files that are not there. NCCL ignores that without a word."""
+    yield from ((who, path) for who, _, path, place in _named(told, jobs, TOPO_FILES) if not host.exists(place))
+
+
+def _strangers(
+    host: Reader, told: Dict[str, OtherFile], jobs: Tuple[Job, ...]
+) -> Iterator[Tuple[str, Tuple[str, ...]]]:
+    """Addresses in topology files that this node has nothing at; what bridges a guest is shown is its own affair."""
+    here = host.names(PCI_DEVICES)
+    if not isinstance(here, tuple):
+        return
+    for who, _, _, place in _named(told, jobs, (TOPO,)):
+        text = host.read_of_user(place)
+        tags = re.findall(r"<pci\b[^>]{0,2000}>", text) if isinstance(text, str) else []
+        found = [match[1].lower() for tag in tags if _END.search(tag) and (match := _BUSID.search(tag))]
+        strange = tuple(dict.fromkeys(pci for pci in found if pci not in here))
+        if strange:
+            yield who, strange

@@ -14,11 +14,12 @@ from ..roce import gids
 from ..roce.seen import Gid
 from . import hca
 from .seen import NcclEnvSeen
-from .values import gid_of
-from .variables import GID, HCA, NUMBERS, SOCKET, TC, is_octal, number
+from .values import gid_of, oldest
+from .variables import FINDS_PORTS, GID, HCA, NUMBERS, SOCKET, TC, TOPO, is_octal, number
 from .want import NcclEnvWant
 
 DSCPS = 64
+MOST = 12  # names that a finding lists
 IGNORE = "NCCL_IGNORE_NET_MISMATCH"
 
 
@@ -54,8 +55,23 @@ def judge(node: Node, who: str, values: Mapping[str, str]) -> Iterator[Finding]:
     yield from _sockets(node, who, values)
     yield from _class(node, who, values)
     yield from _gid(node, who, values)
+    yield from _topology(node, who, values)
     if values.get(IGNORE) == "1":
         yield Finding("nccl.ignore-mismatch", (who, IGNORE), "ranks with other networks hang instead of failing")
+
+
+def _topology(node: Node, who: str, values: Mapping[str, str]) -> Iterator[Finding]:
+    """A topology file that says what NCCL would find out, or that speaks of another machine."""
+    if TOPO not in values:
+        return
+    release = oldest(node.seen, node.want)
+    if release is not None and release >= FINDS_PORTS:
+        words = f"NCCL {'.'.join(map(str, release))} finds out by itself what {values[TOPO]} tells it"
+        yield Finding("nccl.topo-unneeded", (who, TOPO), words)
+    strange = dict(node.seen.strangers).get(who, ())
+    if strange:
+        words = f"{values[TOPO]}: no GPU or NIC is at {', '.join(strange[:MOST])}"
+        yield Finding("nccl.topo-strange", (who, TOPO), words)
 
 
 def _octal(who: str, values: Mapping[str, str]) -> Iterator[Finding]:
@@ -76,7 +92,9 @@ def _hcas(node: Node, who: str, values: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("nccl.prefix", path, f"without = it {verb} {', '.join(extra)}")
     unmatched = found.unmatched(node.rdma)
     if unmatched and not found.excludes:
-        yield Finding("nccl.no-match", path, f"no RDMA device is called {', '.join(unmatched)}")
+        there = ", ".join(node.rdma[:MOST]) + (", …" if node.rdma[MOST:] else "")
+        words = f"no RDMA device is called {', '.join(unmatched)}; there are {there or 'none'}"
+        yield Finding("nccl.no-match", path, words)
 
 
 def _sockets(node: Node, who: str, values: Mapping[str, str]) -> Iterator[Finding]:

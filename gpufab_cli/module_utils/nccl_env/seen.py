@@ -31,5 +31,7 @@ class NcclEnvSeen:
     interfaces: Tuple[str, ...] = ()
     """Every network interface there is."""
     jobs: Union[Tuple[Job, ...], Unknown] = ()
+    strangers: Tuple[Tuple[str, Tuple[str, ...]], ...] = ()
+    """(who names a topology file, the addresses of GPUs and NICs in it that this node has not)."""
     missing: Tuple[Tuple[str, str], ...] = ()
     """(who names it, path) of files that NCCL is told to read and that are not there."""

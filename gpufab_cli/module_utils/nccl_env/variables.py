@@ -41,7 +41,10 @@ SINCE: Dict[str, Version] = {f"NCCL_{name}": first for first, names in _SINCE.it
 """The release that reads a variable first. What is not listed here may be older or newer: nothing is said of it."""
 
 HCA, SOCKET, TC, SL, GID = (f"NCCL_{name}" for name in ("IB_HCA", "SOCKET_IFNAME", "IB_TC", "IB_SL", "IB_GID_INDEX"))
-TOPO_FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
+TOPO = "NCCL_TOPO_FILE"
+TOPO_FILES = (TOPO, "NCCL_GRAPH_FILE")
+FINDS_PORTS: Version = (2, 20, 3)
+"""From here on NCCL itself joins two ports of a card, for which files were written by hand before."""
 NUMBERS = (TC, SL, GID, "NCCL_IB_FIFO_TC", "NCCL_IB_TIMEOUT", "NCCL_IB_RETRY_CNT", "NCCL_IB_QPS_PER_CONNECTION")
 
 

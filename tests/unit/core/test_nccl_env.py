@@ -202,7 +202,7 @@ def test_report_44_names_come_from_the_node_and_a_job_s_own_list_is_held_against
     assert (
         "nccl.no-match",
         ("python (process 77 and 1 more)", "NCCL_IB_HCA"),
-        "no RDMA device is called mlx5_3",
+        "no RDMA device is called mlx5_3; there are mlx5_0, mlx5_1",
     ) in said
     assert "nccl.ignore-mismatch" in [code for code, _, _ in said]
     assert "hunter2" not in dumps(planning.take(host, {"nccl_env": FEATURES["nccl_env"]}, {"nccl_env": nccl(host)}))
@@ -287,6 +287,28 @@ def test_a_topology_file_is_looked_for_where_the_job_looks(host):
     assert codes(host) == ["nccl.topo-file"]
     host.files["/proc/77/root/opt/topo.xml"] = ""
     assert codes(host) == []
+
+
+def test_report_35_a_topology_file_is_held_against_the_node_and_not_needed_by_newer_releases(host):
+    process(host, "77", {"NCCL_TOPO_FILE": "/opt/topo.xml"})
+    bridge, there = "<pci busid='0000:08:00.0' class='0x060400'>", "<pci busid='0000:18:00.0' class='0x020000'/>"
+    host.files["/proc/77/root/opt/topo.xml"] = f'{bridge}{there}<pci busid="0000:0F:00.0" class="0x030200"/></pci>'
+    old = nccl(host, release="2.19.3")
+    assert words(host, "nccl.topo-strange", old) == "/opt/topo.xml: no GPU or NIC is at 0000:0f:00.0"
+    assert "nccl.topo-unneeded" not in codes(host, old)
+    host.files["/proc/77/root/opt/topo.xml"] = there
+    newer = codes(host, nccl(host, release="2.20.3"))
+    assert [code for code in newer if code.startswith("nccl.topo")] == ["nccl.topo-unneeded"]
+    host.files["/proc/77/root/opt/topo.xml"] = b"\xff" * 9
+    assert not [code for code in codes(host, old) if code.startswith("nccl.topo")]
+
+
+def test_report_49_devices_that_udev_has_named_are_found_by_their_ports_and_listed_for_who_names_others(tmp_path):
+    host = machine(tmp_path, "l40s-inbox")
+    (step,) = look(host, "nccl_env", nccl(host)).steps
+    assert {c.path[1]: c.desired for c in step.changes}["NCCL_IB_HCA"] == "=rocep24s0f0:1,rocep24s0f1:1"
+    process(host, "77", {"NCCL_IB_HCA": "=mlx5_0"})
+    assert words(host, "nccl.no-match").endswith("called mlx5_0; there are rocep24s0f0, rocep24s0f1")
 
 
 def test_a_topology_file_without_its_folder_is_below_where_the_job_was_started(host):

@@ -46,6 +46,14 @@ def test_without_rdma_messages_go_over_tcp(release, shared):
     assert f"--mca pml ob1 --mca btl tcp,{shared},self" in argv(job(), release=release, transport="tcp")
 
 
+def test_report_46_a_site_s_own_class_and_mpi_over_the_management_port():
+    site = {"NCCL_IB_TC": "41", "UCX_TLS": "tcp", "UCX_NET_DEVICES": "eth0"}
+    found = argv(job(environment=site), release=4, transport="ucx")
+    assert "--bind-to none" in found
+    assert found.index("--mca pml ucx") < found.index("-x NCCL_IB_TC=41 -x UCX_TLS=tcp -x UCX_NET_DEVICES=eth0")
+    assert "106" not in found
+
+
 def test_parameters_that_are_given_have_the_last_word():
     found = argv(job(), parameters={"pml": "cm", "plm_rsh_agent": "ssh -p 7"})
     assert "--mca pml cm" in found

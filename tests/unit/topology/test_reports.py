@@ -78,6 +78,19 @@ def test_a_gpu_that_lost_nvlink_is_named_and_keeps_its_rail():
     assert finding.evidence == "no NVLink to any GPU, the others have NV18"
 
 
+def test_report_32_a_row_that_was_cut_off_is_not_known_whatever_a_gpu_off_nvlink_says_of_it():
+    found = read(
+        table(
+            "GPU0 GPU1 GPU2 GPU3 NIC0 NIC1 NIC2 NIC3",
+            "GPU0 X NV18 NODE NV18 PXB NODE SYS SYS 0-55 0 N/A",
+            "GPU1 NV18 X SYS NV18 SYS SYS PXB NODE 56-111 1 N/A",
+            "GPU2 NODE SYS X SYS NODE PXB SYS SYS 0-55 0 N/A",
+        )
+    )
+    assert owners(found) == [("GPU0", "NIC0"), ("GPU1", "NIC2"), ("GPU2", "NIC1")]
+    assert codes(found) == [("topo.nvlink", "GPU2"), ("topo.place-unknown", "GPU3")]
+
+
 def test_fewer_links_than_the_others_have_is_told_too():
     found = read(
         table(
