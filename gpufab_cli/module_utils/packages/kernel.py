@@ -66,12 +66,17 @@ def built(host: Reader, packages: Iterable[str], running: str) -> Iterator["tupl
 
 
 def module(host: Reader) -> Optional[Module]:
-    """The driver; None where it is neither loaded nor needed."""
+    """The driver; None where it is neither loaded nor needed, or where nothing tells which it is."""
     loaded = host.read(f"/sys/module/{DRIVER}/srcversion")
-    if loaded is ABSENT and not _needed(host):
+    silent = loaded is ABSENT and host.exists(f"/sys/module/{DRIVER}")
+    if loaded is ABSENT and not silent and not _needed(host):
         return None
-    path = _modinfo(host, "filename")
-    return Module(loaded, _modinfo(host, "srcversion"), path if isinstance(path, str) else "")
+    installed, path = _modinfo(host, "srcversion"), _modinfo(host, "filename")
+    if silent:  # a kernel without CONFIG_MODULE_SRCVERSION_ALL tells it only of modules that have a version
+        if not isinstance(installed, str) or not installed:
+            return None
+        loaded = ""
+    return Module(loaded, installed, path if isinstance(path, str) else "")
 
 
 def _needed(host: Reader) -> bool:

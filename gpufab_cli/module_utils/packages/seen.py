@@ -58,8 +58,8 @@ class KernelState:
 class Module:
     """The mlx5_core that runs, and the one that is installed for the running kernel, by srcversion (modinfo(8)).
 
-    ``loaded`` is ABSENT where there are NICs for it and none is loaded. ``path`` is where the installed one lies; ""
-    where there is none.
+    ``loaded`` is ABSENT where there are NICs for it and none is loaded, and "" where one is that does not tell, unlike
+    the installed one. ``path`` is where the installed one lies; "" where there is none.
     """
 
     loaded: Text

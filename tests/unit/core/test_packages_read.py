@@ -233,11 +233,18 @@ MODINFO = {
             Module(ABSENT, "BBB", "/lib/modules/x/updates/mlx5_core.ko"),
         ),
         ({f"{CARD}/class": "0x020000", f"{CARD}/vendor": "0x8086"}, None),
+        ({"/sys/module/mlx5_core/initstate": "live"}, Module("", "BBB", "/lib/modules/x/updates/mlx5_core.ko")),
         ({f"{CARD}/class": "0x030200", f"{CARD}/vendor": "0x15b3"}, None),
     ],
 )
 def test_a_driver_that_is_not_loaded_matters_where_there_are_cards_for_it(files, found):
     assert kernel.module(FakeHost(files, answers=MODINFO)) == found
+
+
+@pytest.mark.parametrize("said", [ok(""), failed("modinfo: ERROR: Module mlx5_core not found.")])
+def test_of_two_drivers_that_do_not_tell_nothing_is_said(said):
+    files = {"/sys/module/mlx5_core/initstate": "live", f"{CARD}/class": "0x020000", f"{CARD}/vendor": "0x15b3"}
+    assert kernel.module(FakeHost(files, answers=dict.fromkeys(MODINFO, said))) is None
 
 
 def test_versions_on_offer_come_from_packages_alone_and_once_each():
