@@ -155,6 +155,22 @@ BOOT = {"/proc/sys/kernel/osrelease": f"{KERNEL}\n", f"/lib/modules/{KERNEL}/bui
             },
             KernelState(KERNEL, KERNEL, True),
         ),
+        # 64: an update of the RHEL family leaves no file that asks for a reboot; 61: NVIDIA's own flavour
+        *(
+            (
+                {
+                    "/proc/sys/kernel/osrelease": f"{running}\n",
+                    f"/lib/modules/{running}/build/Makefile": "",
+                    **{f"/boot/vmlinuz-{release}": "" for release in (running, newer)},
+                    "/boot/grub2/grubenv": f"saved_entry={'a' * 32}-{newer}\n" if "el9" in newer else "",
+                },
+                KernelState(running, newer, True),
+            )
+            for running, newer in (
+                ("5.14.0-687.12.1.el9_8.x86_64", "5.14.0-687.25.1.el9_8.x86_64"),
+                ("5.15.0-1039-nvidia", "5.15.0-1040-nvidia"),
+            )
+        ),
         ({kernel.SECURE_BOOT: b"\x06\0\0\0\x01"}, KernelState(KERNEL, ABSENT, True, secure_boot=True)),
         ({kernel.SECURE_BOOT: b"\x06\0\0\0\x00"}, KernelState(KERNEL, ABSENT, True)),
     ],

@@ -137,6 +137,21 @@ def test_a_package_of_somebody_else_s_that_would_go_is_a_surprise():
             Output(1, "", "Error: Failed to download metadata for repo 'r'\n"),
             "Failed to download metadata for repo 'r'",
         ),
+        # 63: packages for a kernel that has left the archive
+        (
+            Output(
+                100,
+                "The following packages have unmet dependencies:\n mlnx-ofed-kernel-modules : Depends: "
+                "linux-modules-extra-5.15.0-130-generic but it is not installable\n",
+                "E: Unable to correct problems, you have held broken packages.\n",
+            ),
+            "mlnx-ofed-kernel-modules : Depends: linux-modules-extra-5.15.0-130-generic but it is not installable",
+        ),
+        # 67: somebody's hold
+        (
+            Output(100, "", "E: Held packages were changed and -y was used without --allow-change-held-packages.\n"),
+            "Held packages were changed and -y was used without --allow-change-held-packages.",
+        ),
         (Output(7, "", ""), "exit 7"),
     ],
 )
@@ -236,6 +251,27 @@ def test_a_restart_of_openibd_that_loads_nothing_is_a_failure(monkeypatch):
     assert [(r.status, r.reason) for r in outcome.steps] == [
         (Status.FAILED, "did not stick: mlx5_core is ABSENT, not B")
     ]
+
+
+def test_another_version_of_what_is_held_is_one_change_and_held_again(monkeypatch):
+    """67: hold and version move together, and the hold is lifted of nothing that stays."""
+    want = replace(NCCL, version="2.28.3")
+    new = dict.fromkeys(closure_of(NCCL), "2.28.3-1+cuda12.9")
+    seen = as_wanted(NCCL)
+    (step,) = plan(seen, Devices(), want).steps
+    assert not step.blocked
+    found = todo(monkeypatch, want, seen, Transaction(new, (), new))
+    assert found.install == ("libnccl-dev=2.28.3-1+cuda12.9", "libnccl2=2.28.3-1+cuda12.9")
+    assert (found.release, found.hold) == ((), ("libnccl-dev", "libnccl2"))
+
+
+def test_a_dry_run_on_a_host_without_source_and_package_is_work_to_do(monkeypatch):
+    """70: nothing is missing that only a run would bring."""
+    node = Played(monkeypatch, OFED, fresh(DOCA, available={}))
+    outcome, _ = packages_module.begin(node.host, node.feature, DOCA, Order(check=True))
+    (result,) = outcome.steps
+    assert result.status is Status.WOULD_MAKE
+    assert {"packages.repository", "packages.version", "packages.pin"} <= {c.code for c in result.step.changes}
 
 
 def test_a_dry_run_rehearses_nothing_and_predicts(monkeypatch):
