@@ -16,6 +16,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from gpufab_cli import __version__, commands
 from gpufab_cli.errors import Exit, GpufabError, did_you_mean
+from gpufab_cli.terminal import printable
 
 PROGRAM = "gpufab"
 
@@ -119,7 +120,7 @@ def run(arguments: list[str], doors: object = None) -> int:
 
 def _say(lines: Any) -> None:
     for line in lines:
-        click.echo(line, err=True)
+        click.echo(printable(line), err=True)
 
 
 def _crash(error: Exception, *, verbose: bool) -> None:

@@ -1,8 +1,18 @@
 """Words that others have chosen, such as a node's, on the terminal of an operator."""
 
-from rich.text import Text
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
-def said(words: str, style: str = "") -> Text:
-    """The words as they are: nothing in them is markup, is acted on by a terminal, or cannot be encoded."""
-    return Text("".join(char if char.isprintable() or char == "\n" else "?" for char in words), style=style)
+def printable(words: str) -> str:
+    """The words with nothing in them that a terminal acts on or cannot encode."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "?" for char in words)
+
+
+def said(words: str, style: str = "") -> "Text":
+    """The printable words for a table: nothing in them is markup."""
+    from rich.text import Text
+
+    return Text(printable(words), style=style)

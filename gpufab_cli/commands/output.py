@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from gpufab_cli.terminal import said
+from gpufab_cli.terminal import printable, said
 
 PIPED_WIDTH = 200  # columns; a pipe has none of its own, and a table cut to 80 is of no use to grep
 
@@ -55,7 +55,7 @@ def tell_skipped(hosts: Sequence[str]) -> None:
 
 def progress(line: str) -> None:
     """Tell on stderr what is going on."""
-    click.echo(line, err=True)
+    click.echo(printable(line), err=True)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Unio
 from .change import ABSENT, Absent, Unknown
 from .host import Reader
 from .management import addresses, carried
+from .schema import PciAddress
 from .texts import natural, parse_json
 from .topology import numa
 from .topology.numa import NOT_KNOWN, Numa
@@ -78,7 +79,7 @@ class Nic:
     ``nvswitch``: it belongs to the GPU baseboard and manages its NVSwitches. It is no port of any network.
     """
 
-    pci: str
+    pci: PciAddress
     driver: str
     vendor: str
     device: str
@@ -102,7 +103,7 @@ class Nic:
 class Gpu:
     """One GPU. ``above`` are its root bus and the bridges above it, outermost first; () where they are not known."""
 
-    pci: str
+    pci: PciAddress
     vendor: str
     device: str
     driver: str

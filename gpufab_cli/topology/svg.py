@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
+from gpufab_cli.terminal import printable
+
 FONT = "Inter, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
 
 
@@ -85,7 +87,8 @@ class Canvas:
 
     def text(self, x: float, y: float, words: str, font: Font) -> None:
         """Words on a base line."""
-        self._parts.append(f'<text x="{x:g}" y="{y:g}" {font.attributes}>{escape(words)}</text>')
+        shown = escape(printable(words))  # XML knows no escape for control characters
+        self._parts.append(f'<text x="{x:g}" y="{y:g}" {font.attributes}>{shown}</text>')
 
     def drawing(self, width: float, height: float, title: str) -> str:
         """The whole as an SVG file on white ground."""
@@ -94,4 +97,4 @@ class Canvas:
             f'height="{height:g}" font-family={quoteattr(FONT)} role="img">'
         )
         ground = f'<rect width="{width:g}" height="{height:g}" fill="#ffffff"/>'
-        return "\n".join([head, f"<title>{escape(title)}</title>", ground, *self._parts, "</svg>"]) + "\n"
+        return "\n".join([head, f"<title>{escape(printable(title))}</title>", ground, *self._parts, "</svg>"]) + "\n"

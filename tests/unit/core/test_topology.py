@@ -8,7 +8,7 @@ import pytest
 
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.devices import Devices, Gpu, Nic, gather
-from gpufab_cli.module_utils.schema import decode
+from gpufab_cli.module_utils.schema import SchemaError, decode, encode
 from gpufab_cli.module_utils.topology import report
 from gpufab_cli.module_utils.topology.cpus import format_cpus, parse_cpus
 from gpufab_cli.module_utils.topology.numa import Numa, NumaNode, cores
@@ -223,6 +223,15 @@ def test_one_that_is_missing_moves_no_other_pair(shared):
     for gone in whole.nics:
         left = replace(whole, nics=tuple(item for item in whole.nics if item is not gone))
         assert {item for item in known if item[1] != gone.pci} <= pairs(left)
+
+
+@pytest.mark.parametrize("address", ["", "0000:zz:00.0", "a:b.c:d"])
+def test_a_node_s_answer_with_addresses_that_are_none_is_garbage_and_goes_no_further(address):
+    whole = encode(Devices((), (gpu("0000:1b:00.0", ("pci0000:15",)),), TWO))
+    assert decode(Devices, whole, "devices").gpus[0].pci == "0000:1b:00.0"
+    whole["gpus"][0]["pci"] = address
+    with pytest.raises(SchemaError, match="PCI address"):
+        decode(Devices, whole, "devices")
 
 
 def test_a_gpu_without_its_own_port_borrows_one():
