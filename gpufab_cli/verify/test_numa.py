@@ -31,7 +31,7 @@ def test_interrupts_are_local(node: Node, reading: Reading) -> None:
     """Every interrupt of a port that can be placed is taken by CPUs that the kernel calls local to the port."""
     managed = reading.section("numa/managed").text
     for address, number, local, effective in _rows(reading, "interrupts"):
-        if address in _ports(node) and local and f'"{number}"' not in managed:
+        if address in _ports(node) and local and f'"{address} {number}"' not in managed:
             assert _cpus(effective) <= _cpus(local), f"{address}: interrupt {number} is on CPU {effective}, not {local}"
 
 

@@ -26,7 +26,7 @@ def _make(host: Host, change: Change) -> None:
     elif where == "hugepages":
         memory.set_hugepages(host, name, change.desired)
     elif name == "irq":
-        irqs.write(host, change.desired)
+        irqs.write(host, where, change.desired)
     elif name == "acs":
         pci_config.set_acs(host, where, change.desired)
     elif name == "max_read_request":

@@ -2,7 +2,7 @@
 
 Some drivers have the kernel choose the CPUs of their interrupts. Such managed ones refuse another choice: newer kernels
 make the file read-only, older ones fail the write with EIO. What was learnt by that is noted for as long as the system
-runs.
+runs, by device and number: a driver that is loaded anew may leave its numbers to another device.
 """
 
 import errno
@@ -33,7 +33,7 @@ def read(host: Reader, pci: str) -> Found:
         return names, ()
     numbers = sorted((name for name in names if natural(name) is not None), key=int)
     noted = _noted(host)
-    managed = tuple(number for number in numbers if number in noted or _read_only(host, number))
+    managed = tuple(number for number in numbers if _entry(pci, number) in noted or _read_only(host, number))
     found = []
     for number in numbers:
         cpus = host.read(_path(number))
@@ -57,9 +57,11 @@ def _noted(host: Reader) -> FrozenSet[str]:
         found = parse_json(text) if isinstance(text, str) else ()
     except ValueError:  # cut short: it is learnt anew
         return frozenset()
-    return (
-        frozenset(number for number in found if natural(number) is not None) if isinstance(found, list) else frozenset()
-    )
+    return frozenset(entry for entry in found if isinstance(entry, str)) if isinstance(found, list) else frozenset()
+
+
+def _entry(pci: str, number: str) -> str:
+    return f"{pci} {number}"
 
 
 def parsed(text: str) -> Optional[Tuple[int, ...]]:
@@ -70,15 +72,15 @@ def parsed(text: str) -> Optional[Tuple[int, ...]]:
         return None
 
 
-def write(host: Host, wanted: Irqs) -> None:
-    """Move interrupts; one that turns out to be managed is noted and left.
+def write(host: Host, pci: str, wanted: Irqs) -> None:
+    """Move interrupts of a function; one that turns out to be managed is noted and left.
 
     Raises:
         HostError: one could not be moved for another reason.
     """
     for number, cpus in wanted:
         if host.read(_path(number)) != cpus and _refused(host, number, cpus):
-            host.put(NOTE, json.dumps(sorted(_noted(host) | {number}, key=int)).encode(), 0o600)
+            host.put(NOTE, json.dumps(sorted(_noted(host) | {_entry(pci, number)})).encode(), 0o600)
 
 
 def _refused(host: Host, number: str, cpus: str) -> bool:

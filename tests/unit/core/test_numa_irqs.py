@@ -12,7 +12,7 @@ from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.converge import Order, Status, converge
 from gpufab_cli.module_utils.devices import gather
 from gpufab_cli.module_utils.host import Host
-from gpufab_cli.module_utils.numa import irqbalance
+from gpufab_cli.module_utils.numa import irqbalance, irqs
 from gpufab_cli.module_utils.numa.feature import Numa
 from gpufab_cli.module_utils.numa.want import NumaWant, PortWant
 from gpufab_cli.module_utils.topology.cpus import parse_cpus
@@ -126,6 +126,16 @@ def test_a_managed_interrupt_is_left_and_named_and_the_others_are_placed(tmp_pat
     assert len(set(placed(host, "enp24s0np0")[1:])) == interrupts.QUEUES
     assert run(host, wish).steps == ()
     assert codes(host, wish) == {("numa.irq-managed", "0000:18:00.0")}
+
+
+@pytest.mark.parametrize("note", ['["0000:3a:00.0 {}"]', "[7]", "{{", "null"])
+def test_a_note_about_another_device_or_a_damaged_one_leaves_no_interrupt_out(tmp_path, note):
+    host = LabHost(tmp_path, rails=1, cpus=16)
+    first = next(interrupts.interrupts(host.hardware)).number
+    host.files[irqs.NOTE] = note.format(first)
+    run(host, want(host))
+    assert interrupts.every_cpu(host.hardware) not in placed(host, "enp24s0np0")
+    assert codes(host, want(host)) == set()
 
 
 def test_one_that_the_kernel_marks_read_only_is_never_written(tmp_path, monkeypatch):

@@ -89,7 +89,11 @@ def test_a_node_as_declared_passes_every_check():
             {"interrupts": f"{PORT}\t70\t0-55\t56"},
             {"interrupts_are_local": f"{PORT}: interrupt 70 is on CPU 56, not 0-55"},
         ),
-        ({"interrupts": f"{PORT}\t70\t0-55\t56", "managed": '["70"]'}, {}),
+        ({"interrupts": f"{PORT}\t70\t0-55\t56", "managed": f'["{PORT} 70"]'}, {}),
+        (
+            {"interrupts": f"{PORT}\t70\t0-55\t56", "managed": f'["{OTHER} 70"]'},
+            {"interrupts_are_local": f"{PORT}: interrupt 70 is on CPU 56, not 0-55"},
+        ),
         ({"interrupts": f"{PORT}\t70\t\t56"}, {}),  # a node without CPUs: none is local
         ({"nodes": "node0\t0-167"}, {"nodes": "1 NUMA nodes have CPUs, wanted 2"}),
         ({"numa_balancing": "1"}, {"balancing": "numa_balancing is 1, wanted 0"}),
