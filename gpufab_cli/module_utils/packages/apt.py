@@ -20,6 +20,7 @@ from .transaction import (
     Transaction,
     after,
     choose,
+    coming_back,
     leftovers,
     mixed,
     said,
@@ -89,11 +90,7 @@ class Rehearsal:
         output = self._apt("apt-get", "-s", "remove", *final.remove)
         if output.rc != 0:
             raise RefusedError(said(output))
-        along = tuple(name for name in simulated(output.stdout).remove if name not in final.remove)
-        lost = [name for name in along if name not in final.install]
-        if lost:
-            raise RefusedError(f"it would remove {', '.join(lost)}, which depend on what goes")
-        return along
+        return coming_back(simulated(output.stdout).remove, final.remove, final.install)
 
     def _wanted(self, roots: Dict[str, str], reached: List[str], offered: Offered, own: Offered) -> Dict[str, str]:
         """What apt is to be asked for: the roots, and what would else stay another stack's or source's."""

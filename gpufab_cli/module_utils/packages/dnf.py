@@ -20,6 +20,7 @@ from .transaction import (
     Transaction,
     after,
     choose,
+    coming_back,
     leftovers,
     mixed,
     said,
@@ -60,10 +61,19 @@ class Rehearsal:
         wanted = {name: version for name, version in asked.items() if version}
         install, removed = self._resolve(wanted)
         self._check((*removed, *gone), install)
+        along = self._along((*removed, *gone), install)
         self._verify(own)
         closure = self._closure(roots, reached, after(self._now, {**install, **roots}, (*removed, *gone)), own)
         extra = {name: version for name, version in closure.items() if install.get(name) == version}
-        return Transaction({**wanted, **extra}, tuple(sorted({*removed, *gone})), closure)
+        return Transaction({**wanted, **extra}, tuple(sorted({*removed, *gone})), closure, along)
+
+    def _along(self, going: Tuple[str, ...], install: Dict[str, str]) -> Tuple[str, ...]:
+        """What the removal takes with it, which comes first: packages that depend on what goes and come back after."""
+        if not going:
+            return ()
+        flags = ("--assumeno", "--setopt=clean_requirements_on_remove=False")
+        table = self._dnf(*flags, "remove", *going).stdout
+        return coming_back(removing(table), going, install)
 
     def _wanted(self, roots: Dict[str, str], reached: List[str], offered: Offered, own: Offered) -> Dict[str, str]:
         """What dnf is to be asked for: the roots, and what would else stay another stack's or source's."""

@@ -134,6 +134,19 @@ def surprising(made: Recipe, removed: Sequence[str], database: Database, pinned:
             yield name
 
 
+def coming_back(removed: Iterable[str], going: Iterable[str], install: Iterable[str]) -> Tuple[str, ...]:
+    """Of what a removal takes, what is not to go: it has to be among what is then installed.
+
+    Raises:
+        RefusedError: something is not.
+    """
+    along = tuple(sorted(set(removed) - set(going)))
+    lost = sorted(set(along) - set(install))
+    if lost:
+        raise RefusedError(f"it would remove {', '.join(lost)}, which depend on what goes")
+    return along
+
+
 def said(output: Output) -> str:
     """What a package manager says went wrong, in one line."""
     lines = [line.strip() for text in (output.stderr, output.stdout) for line in text.splitlines() if line.strip()]

@@ -6,11 +6,12 @@ import pytest
 
 from gpufab_cli.module_utils.host import Output
 from gpufab_cli.module_utils.packages.apt import Rehearsal, _unpacked, simulated
+from gpufab_cli.module_utils.packages.dnf import Rehearsal as DnfRehearsal
 from gpufab_cli.module_utils.packages.recipe import recipe
 from gpufab_cli.module_utils.packages.seen import Database, Package
 from gpufab_cli.module_utils.packages.transaction import RefusedError, said
 from tests.fakes import FakeHost, failed, ok
-from tests.unit.core.packages_node import DOCA, INBOX, NCCL, UBUNTU, closure_of
+from tests.unit.core.packages_node import DOCA, INBOX, NCCL, ROCKY, UBUNTU, closure_of
 
 ROOTS = recipe(INBOX, UBUNTU).roots
 APT_OTHER_KEY = """W: GPG error: file:/srv/doca ./ InRelease: The following signatures couldn't be verified because \
@@ -87,6 +88,39 @@ def test_what_goes_with_what_is_removed_first_comes_back_or_is_not_removed():
     assert moved("Remv rdma-core [2510mlnx60-1]\n").along == ("rdma-core",)
     with pytest.raises(RefusedError, match="it would remove openmpi-bin, which depend on what goes"):
         moved("Remv openmpi-bin [4.1.4-3]\n")
+
+
+DNF_REMOVES = """\
+Dependencies resolved.
+Removing:
+ doca-ofed       noarch 3.2.0-125000 @gpufab-ofed 0
+%s
+Transaction Summary
+Operation aborted.
+"""
+
+
+class Rhel(FakeHost):
+    """The same with dnf."""
+
+    along = ""
+
+    def _answer(self, argv):
+        if argv[0] == "rpm":
+            return ok("doca-ofed 0:3.2.0-125000\n")
+        if "repoquery" in argv:
+            return ok("".join(f"{root.name} 0:50.0-2\n" for root in recipe(INBOX, ROCKY).roots))
+        return Output(1, DNF_REMOVES % self.along, "") if "remove" in argv else ok("")
+
+
+def test_what_depends_on_what_goes_is_not_removed_by_dnf_either():
+    host, made = Rhel(), recipe(INBOX, ROCKY)
+    pinned = {"doca-ofed": "3.2.0-125000"}
+    rehearsal = DnfRehearsal(host, made, ROCKY, Database({"doca-ofed": Package("3.2.0-125000")}), pinned)
+    assert rehearsal.run().remove == ("doca-ofed",)
+    host.along = "Removing dependent packages:\n openmpi         x86_64 4.1.1-7.el9 @appstream 0\n"
+    with pytest.raises(RefusedError, match="it would remove openmpi, which depend on what goes"):
+        rehearsal.run()
 
 
 class Offline(FakeHost):
