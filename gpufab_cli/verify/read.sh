@@ -380,11 +380,19 @@ mpi() {
     names
     files mpi/ucx /etc/ucx/ucx.conf
     section mpi/pml 0
-    for path in /etc/openmpi*/openmpi-mca-params.conf /usr/mpi/gcc/openmpi*/etc/openmpi-mca-params.conf; do
-        [ -e "$path" ] && printf '%s %s\n' "$path" "$(sed -n 's/^ *pml *= *//p' "$path" | tail -n 1)"
+    for library in /usr/lib/*-linux-gnu /usr/lib64/openmpi/lib /opt/hpcx/ompi/lib /usr/mpi/gcc/openmpi*/lib64; do
+        case $library in
+            /usr/lib/*) path=/etc/openmpi ;;
+            /usr/lib64/*) path=/etc/openmpi-$(uname -m) ;;
+            *) path=${library%/*}/etc ;;
+        esac
+        path=$path/openmpi-mca-params.conf
+        set -- "$library"/libmpi.so.40*
+        [ -e "$1" ] && printf '%s %s\n' "$path" "$(sed -n 's/^ *pml *= *//p' "$path" 2>/dev/null | tail -n 1)"
     done
     section mpi/libucp 0
-    ldconfig -p | grep -m 1 libucp.so.0
+    ls -d /usr/lib/*-linux-gnu/libucp.so.0 /usr/lib64/libucp.so.0 /usr/local/lib/libucp.so.0 \
+        /opt/hpcx/ucx/lib/libucp.so.0 2>/dev/null
     probe mpi/bind /usr/local/bin/gpufab-bind --help
 }
 

@@ -11,7 +11,7 @@ ECN_BITS = 2
 
 
 def has_ucx(reading: Reading) -> bool:
-    """Whether the loader finds UCX."""
+    """Whether there is UCX in a place where packages put it."""
     return "libucp.so.0" in reading.section("mpi/libucp").text
 
 

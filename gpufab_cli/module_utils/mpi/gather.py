@@ -13,13 +13,14 @@ from .want import MpiWant
 
 _TRIPLETS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu")
 _UCX_FOLDERS = (*_TRIPLETS, "/usr/lib64", "/usr/local/lib", "/opt/hpcx/ucx/lib")
-# (where the library lies, where its parameter files lie): Debian and Ubuntu, EL, DOCA-OFED, HPC-X.
+# (where the library lies, where its parameter files lie): Debian and Ubuntu, HPC-X.
 _PLACES: Tuple[Tuple[str, str], ...] = (
     *((folder, "/etc/openmpi") for folder in _TRIPLETS),
-    ("/usr/lib64/openmpi/lib", "/etc/openmpi-x86_64"),
     ("/opt/hpcx/ompi/lib", "/opt/hpcx/ompi/etc"),
 )
 VENDOR = "/usr/mpi/gcc"
+EL = "/usr/lib64/openmpi/lib"
+_EL_FOLDERS = ("/etc/openmpi-x86_64", "/etc/openmpi-aarch64")  # the package brings the one of its machine
 # libmpi.so.40.N: N is 20 and 21 for Open MPI 4.0, 30 for 4.1, 40 for 5.0 (their VERSION files, libmpi_so_version).
 _FOUR, _FIVE = 20, 40
 
@@ -45,7 +46,8 @@ def installs(host: Reader) -> Iterator[Install]:
     """Every Open MPI in the places where packages put it."""
     vendor = host.names(VENDOR)
     own = [f"{VENDOR}/{name}" for name in (vendor if isinstance(vendor, tuple) else ()) if name.startswith("openmpi")]
-    for library, folder in (*_PLACES, *((f"{base}/lib64", f"{base}/etc") for base in own)):
+    el = next(filter(host.exists, _EL_FOLDERS), _EL_FOLDERS[0])
+    for library, folder in (*_PLACES, (EL, el), *((f"{base}/lib64", f"{base}/etc") for base in own)):
         major = _major(host, library)
         if major is not None:
             yield Install(folder, major)

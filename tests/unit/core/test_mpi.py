@@ -5,7 +5,9 @@ import pytest
 from gpufab_cli.module_utils import settings_file
 from gpufab_cli.module_utils.mpi import files
 from gpufab_cli.module_utils.mpi.files import PROGRAM, UCX_CONF
+from gpufab_cli.module_utils.mpi.gather import installs
 from gpufab_cli.module_utils.settings_file import take_apart
+from tests.fakes import FakeHost
 
 from .rails_node import found, look, lossless, machine, mpi, run
 from .test_nccl_env import process
@@ -91,6 +93,12 @@ def test_without_mpi_only_the_program_is_kept(host):
     assert run(host, "mpi", mpi(host)) == {"mpi gpufab-bind": ("made", "")}
     assert b"gpufab.pyz bind" in host.files[PROGRAM]
     assert [code for code, _, _ in found(host, "mpi", mpi(host))] == ["mpi.missing"]
+
+
+@pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
+def test_the_folder_of_an_el_package_is_that_of_its_machine(arch):
+    files = {"/usr/lib64/openmpi/lib/libmpi.so.40.30.7": "", f"/etc/openmpi-{arch}/openmpi-mca-params.conf": ""}
+    assert [(it.folder, it.major) for it in installs(FakeHost(files))] == [(f"/etc/openmpi-{arch}", 4)]
 
 
 def test_a_library_of_no_known_release_is_unknown(host):

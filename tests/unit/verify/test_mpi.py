@@ -66,6 +66,7 @@ def failing(changed):
         ({"mpi/ucx": "UCX_IB_TRAFFIC_CLASS=106"}, "mpi:test_ucx_devices", "UCX_NET_DEVICES is not set"),
         ({"mpi/ucx": HEALTHY["mpi/ucx"][:-3] + "26"}, "mpi:test_ucx_class", "is 26, wanted 106"),
         ({"mpi/pml": "/etc/x ^ucx"}, "mpi:test_mpi_transport", "pml is ^ucx"),
+        ({"mpi/pml": "/etc/x "}, "mpi:test_mpi_transport", "/etc/x: pml is not set"),  # its file is not there
         ({"mpi/bind": None}, "mpi:test_bind_program", "gpufab-bind: not there"),
     ],
 )
