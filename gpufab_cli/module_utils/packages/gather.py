@@ -3,7 +3,7 @@
 import re
 from typing import Dict, Iterator, Tuple, Union
 
-from ..change import Unknown
+from ..change import ABSENT, Unknown
 from ..host import Reader
 from ..queries import NO_CACHE
 from . import database, kernel
@@ -12,7 +12,8 @@ from .platforms import Platform, identify
 from .recipe import Recipe, Want, recipe
 from .seen import Database, PackagesSeen
 
-VERSIONLOCK_CONF = "/etc/dnf/plugins/versionlock.conf"
+VERSIONLOCK_CONF, DNF_CONF = "/etc/dnf/plugins/versionlock.conf", "/etc/dnf/dnf.conf"
+_OFF = r"^[ \t]*%s[ \t]*[=:][ \t]*(?:0|no|false|off)[ \t]*$"
 OPENIBD = ("/etc/init.d/openibd", "/lib/systemd/system/openibd.service", "/usr/lib/systemd/system/openibd.service")
 _PYTHONS = ("/usr/local/lib", "/usr/lib", "/usr/lib64", "/usr/local/lib64", "/opt/conda/lib")
 _BUNDLED = "nvidia/nccl/lib/libnccl.so.2"
@@ -38,9 +39,18 @@ def gather(host: Reader, want: Want) -> PackagesSeen:
         built=dict(kernel.built(host, _installed(found), state.running)) if state else {},
         module=kernel.module(host) if made.name == "ofed" else None,
         reloads=any(host.exists(path) for path in OPENIBD),
-        locks_work=platform.manager == "apt" or host.exists(VERSIONLOCK_CONF),
+        locks_work=platform.manager == "apt" or _locks_work(host),
         bundled=tuple(_bundled(host)) if made.name == "nccl" else (),
     )
+
+
+def _locks_work(host: Reader) -> bool:
+    """Whether the plugin is there and neither it nor all plugins are turned off (dnf.conf(5))."""
+    own, main = host.read(VERSIONLOCK_CONF), str(host.read(DNF_CONF))
+    if own is ABSENT:
+        return False
+    off = ((_OFF % "enabled", str(own)), (_OFF % "plugins", main))
+    return not any(re.search(pattern, text, re.MULTILINE | re.IGNORECASE) for pattern, text in off)
 
 
 def _matters(made: Recipe, pinned: Dict[str, str]) -> database.Matters:

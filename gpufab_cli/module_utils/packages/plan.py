@@ -196,7 +196,7 @@ def _findings(seen: PackagesSeen, made: Recipe) -> Iterator[Finding]:
                 yield Finding("packages.dkms", (package,), f"not built for {running}")
         yield from _foreign_module(seen.module, running)
     if made.pinned and not seen.locks_work:
-        yield Finding("packages.no-versionlock", (VERSIONLOCK,), "dnf's versionlock plugin is not there to read it")
+        yield Finding("packages.no-versionlock", (VERSIONLOCK,), "dnf's versionlock plugin is not there or turned off")
     for path in seen.bundled:
         yield Finding("packages.bundled-nccl", (path,), "what runs in that environment uses it, and not the system's")
 

@@ -8,7 +8,7 @@ from gpufab_cli.module_utils.features import FEATURES, SEEN_TYPES
 from gpufab_cli.module_utils.packages import database, kernel
 from gpufab_cli.module_utils.packages.apt import simulated
 from gpufab_cli.module_utils.packages.dnf import offered, removing
-from gpufab_cli.module_utils.packages.gather import versions
+from gpufab_cli.module_utils.packages.gather import gather, versions
 from gpufab_cli.module_utils.packages.next_kernel import next_kernel
 from gpufab_cli.module_utils.packages.platforms import Platform, identify
 from gpufab_cli.module_utils.packages.seen import KernelState, Module, Package
@@ -261,6 +261,24 @@ def test_a_driver_that_is_not_loaded_matters_where_there_are_cards_for_it(files,
 def test_of_two_drivers_that_do_not_tell_nothing_is_said(said):
     files = {"/sys/module/mlx5_core/initstate": "live", f"{CARD}/class": "0x020000", f"{CARD}/vendor": "0x15b3"}
     assert kernel.module(FakeHost(files, answers=dict.fromkeys(MODINFO, said))) is None
+
+
+PLUGIN, MAIN = "/etc/dnf/plugins/versionlock.conf", "/etc/dnf/dnf.conf"
+
+
+@pytest.mark.parametrize(
+    ("files", "work"),
+    [
+        ({}, False),
+        ({PLUGIN: "[main]\nenabled = 1\nlocklist = /etc/dnf/plugins/versionlock.list\n"}, True),
+        ({PLUGIN: "[main]\nenabled = 1\n", MAIN: "[main]\n# plugins=0\ngpgcheck=1\n"}, True),
+        ({PLUGIN: "[main]\nenabled = 0\n"}, False),
+        ({PLUGIN: "[main]\nenabled = 1\n", MAIN: "[main]\nplugins=False\n"}, False),
+    ],
+)
+def test_locks_of_dnf_work_where_its_plugin_does(files, work):
+    text = {"/etc/os-release": 'ID="rocky"\nVERSION_ID="9.4"\n'}
+    assert gather(FakeHost({**text, **files}, answers=UNAME), NCCL).locks_work is work
 
 
 def test_versions_on_offer_come_from_packages_alone_and_once_each():

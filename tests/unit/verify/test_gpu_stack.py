@@ -120,6 +120,8 @@ CLOSED = PROC.replace("Open Kernel", "x86_64 Kernel")
         ("any", {"peermem": ("absent", "")}, None),
         ("any", {"driver": CLOSED}, None),
         ("any", {"driver": CLOSED, "peermem": ("absent", "")}, "not loaded; the kernel modules are not the open ones"),
+        ("any", {"peermem": ("hung", "")}, None),  # it may be, and the other is there
+        ("any", {"driver": CLOSED, "peermem": ("hung", "")}, "unknown: "),
         ("peermem", {"users": "ib_core rdma_cm\nnvidia nvidia_peermem"}, "ib_core has no user nvidia_peermem"),
         ("peermem", {"peermem": "570.1.2"}, f"nvidia_peermem is of 570.1.2, the driver {V}"),
         ("dmabuf", {"driver": CLOSED}, "the kernel modules are not the open ones"),
