@@ -246,7 +246,7 @@ kernel() {
     probe vendor grep -m 1 vendor_id /proc/cpuinfo
 }
 
-# Fields with tabs between. Interrupts are found from the netdevs; which CPUs are near a device, the kernel says.
+# Fields with tabs between. Interrupts are found from netdevs and RDMA devices; which CPUs are near a device, the kernel says.
 numa() {
     for name in kernel/numa_balancing vm/zone_reclaim_mode; do
         files "numa/${name#*/}" "/proc/sys/$name"
@@ -260,7 +260,7 @@ numa() {
         [ -d "$path" ] && printf '%s\t%s\n' "${device##*/}" "${name##*/}"
     done
     section numa/interrupts 0
-    for path in /sys/class/net/*/device/msi_irqs/*; do
+    for path in /sys/class/net/*/device/msi_irqs/* /sys/class/infiniband/*/device/msi_irqs/*; do
         device=$(readlink -f "${path%/msi_irqs/*}")
         read -r near <"$device/local_cpulist" && read -r cpus <"/proc/irq/${path##*/}/effective_affinity_list" &&
             printf '%s\t%s\t%s\t%s\n' "${device##*/}" "${path##*/}" "$near" "$cpus"

@@ -30,7 +30,11 @@ def _cpus(text: str) -> set[int]:
 def test_interrupts_are_local(node: Node, reading: Reading) -> None:
     """Every interrupt of a port that can be placed is taken by CPUs that the kernel calls local to the port."""
     managed = reading.section("numa/managed").text
-    for address, number, local, effective in _rows(reading, "interrupts"):
+    rows = _rows(reading, "interrupts")
+    silent = [address for address in _ports(node) if address not in {row[0] for row in rows}]
+    if silent:
+        raise UnreadableError(f"the kernel shows no interrupt of {silent[0]}")
+    for address, number, local, effective in rows:
         if address in _ports(node) and local and f'"{address} {number}"' not in managed:
             assert _cpus(effective) <= _cpus(local), f"{address}: interrupt {number} is on CPU {effective}, not {local}"
 

@@ -6,6 +6,7 @@ import sys
 from typing import Dict, List, Mapping, Optional
 
 from ..host import Reader
+from ..nccl_env.files import NCCL_CONF
 from ..topology.cpus import format_cpus
 from . import kernel
 from .binding import BindError, Binding, choose
@@ -36,6 +37,8 @@ def run(host: Reader, argv: List[str]) -> int:
         return FAILED
     if options.show or not binding.cpus:
         _say(words(binding, options.memory))
+    if options.nics and not binding.nics:
+        _say(f"{NCCL_CONF} names no device that is near the GPU; the program has the NICs that it finds")
     environment = {**os.environ, **_exports(binding, gpus=options.gpus, nics=options.nics)}
     try:
         os.execvpe(program[0], program, environment)  # noqa: S606 an argv list

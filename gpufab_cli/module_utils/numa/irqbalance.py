@@ -35,7 +35,8 @@ def arguments(host: Reader) -> Text:
         lines = text.splitlines() if isinstance(text, str) else []
         found = [match[1] for line in lines if (match := re.match(r"\s*(?:IRQBALANCE_ARGS|OPTIONS)=(.*)$", line))]
         if found:
-            return found[-1].strip().strip("\"'")
+            quoted = re.match(r"""(["'])(.*?)\1""", found[-1].strip())
+            return quoted[2] if quoted else found[-1].strip()
     return ""
 
 
@@ -46,7 +47,7 @@ def has_own_policy(site: str) -> bool:
 
 def contents(site: str, ports: Iterable[str]) -> Dict[str, str]:
     """The text of each of gpufab's files by path, without its last newline; ``site`` are the site's own arguments."""
-    line = f"{site} {OPTION}={POLICY}".strip()
+    line = f"{site} {OPTION}={POLICY}".strip().replace("\\", "\\\\").replace('"', '\\"')
     return {
         POLICY: _policy(ports),
         ENVIRONMENT: f'# Kept by gpufab.\nIRQBALANCE_ARGS="{line}"\nOPTIONS="{line}"',

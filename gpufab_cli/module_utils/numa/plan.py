@@ -44,7 +44,7 @@ def plan(snapshot: Snapshot, want: NumaWant) -> Plan:
 def _irqbalance(seen: NumaSeen, want: NumaWant) -> Iterator[Change]:
     """Its files where it is installed, and that the process which runs has read them."""
     state = seen.irqbalance
-    if not (want.irqbalance and state.files):
+    if not (want.irqbalance and want.ports and state.files):
         return
     site = state.arguments
     for path, text in irqbalance.contents(site if isinstance(site, str) else "", _addresses(want)).items():

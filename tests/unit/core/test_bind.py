@@ -94,6 +94,14 @@ def test_nothing_is_run_where_there_is_no_rank_or_no_program(tmp_path, capsys, m
         command.run(host, ["--show"])
 
 
+def test_nics_that_nobody_names_are_not_passed_over(tmp_path, capsys, monkeypatch):
+    host = LabHost(tmp_path, rails=1)
+    monkeypatch.setattr(command.kernel, "bind_cpus", lambda cpus: None)
+    arguments = ["--gpu", "0", "--memory", "none", "--nics", "/no/such/program"]
+    assert command.run(host, arguments) == command.NOT_FOUND
+    assert "/etc/nccl.conf names no device that is near the GPU" in capsys.readouterr().err
+
+
 def test_the_kernel_s_calls_bind_a_process_and_are_read_back(tmp_path):
     cpu = min(os.sched_getaffinity(0))
     program = (

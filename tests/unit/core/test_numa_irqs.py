@@ -220,6 +220,27 @@ def test_it_gets_a_policy_and_keeps_the_site_s_arguments(balanced, tmp_path):
     assert says == ["ban=true\n", ""]
 
 
+@pytest.mark.parametrize(
+    ("site", "kept"),
+    [
+        ('"--hintpolicy=ignore" # of old', "--hintpolicy=ignore"),
+        ("--debug --oneshot", "--debug --oneshot"),
+        ("'--banscript=\"a b\"'", '--banscript=\\"a b\\"'),
+        ("", ""),
+    ],
+)
+def test_arguments_of_the_site_s_are_kept_however_they_are_quoted(balanced, site, kept):
+    balanced.files["/etc/default/irqbalance"] = f"IRQBALANCE_ARGS={site}\n"
+    run(balanced, want(balanced, irqbalance=True))
+    line = f"{kept} --policyscript={irqbalance.POLICY}".strip()
+    assert f'IRQBALANCE_ARGS="{line}"' in balanced.read(irqbalance.ENVIRONMENT).splitlines()
+
+
+def test_a_node_without_ports_has_nothing_to_keep_irqbalance_from(balanced):
+    run(balanced, NumaWant(irq="local", irqbalance=True))
+    assert not balanced.exists(irqbalance.POLICY)
+
+
 def test_one_that_runs_without_it_is_named_and_started_anew(balanced):
     balanced.files["/run/systemd/system/x"] = ""
     start(balanced)

@@ -41,8 +41,9 @@ def lspci(acs="SrcValid+ TransBlk- ReqRedir-", size=4096):
     return "\n".join((*bridges, *ports, f"{GPU} 3D controller: x\n"))
 
 
+REST = f"{OTHER}\t80\t56-111\t56"
 HEALTHY = {
-    "interrupts": f"{PORT}\t70\t0-55,112-167\t5\n{PORT}\t71\t0-55,112-167\t112\n0000:c1:00.0\t90\t56-111\t0",
+    "interrupts": f"{PORT}\t70\t0-55,112-167\t5\n{PORT}\t71\t0-55,112-167\t112\n0000:c1:00.0\t90\t56-111\t0\n" + REST,
     "managed": ("absent", ""),
     "nodes": "node0\t0-55,112-167\nnode1\t56-111\nnode2\t",
     "numa_balancing": "0",
@@ -86,15 +87,16 @@ def test_a_node_as_declared_passes_every_check():
     ("changed", "said"),
     [
         (
-            {"interrupts": f"{PORT}\t70\t0-55\t56"},
+            {"interrupts": f"{PORT}\t70\t0-55\t56\n{REST}"},
             {"interrupts_are_local": f"{PORT}: interrupt 70 is on CPU 56, not 0-55"},
         ),
-        ({"interrupts": f"{PORT}\t70\t0-55\t56", "managed": f'["{PORT} 70"]'}, {}),
+        ({"interrupts": f"{PORT}\t70\t0-55\t56\n{REST}", "managed": f'["{PORT} 70"]'}, {}),
         (
-            {"interrupts": f"{PORT}\t70\t0-55\t56", "managed": f'["{OTHER} 70"]'},
+            {"interrupts": f"{PORT}\t70\t0-55\t56\n{REST}", "managed": f'["{OTHER} 70"]'},
             {"interrupts_are_local": f"{PORT}: interrupt 70 is on CPU 56, not 0-55"},
         ),
-        ({"interrupts": f"{PORT}\t70\t\t56"}, {}),  # a node without CPUs: none is local
+        ({"interrupts": f"{PORT}\t70\t\t56\n{REST}"}, {}),  # a node without CPUs: none is local
+        ({"interrupts": REST}, {"interrupts_are_local": f"unknown: the kernel shows no interrupt of {PORT}"}),
         ({"nodes": "node0\t0-167"}, {"nodes": "1 NUMA nodes have CPUs, wanted 2"}),
         ({"numa_balancing": "1"}, {"balancing": "numa_balancing is 1, wanted 0"}),
         ({"numa_balancing": ("absent", "")}, {}),
