@@ -45,7 +45,7 @@ def plan(seen: PackagesSeen, devices: Devices, want: Want) -> Plan:
 def _with_step(
     seen: PackagesSeen, made: Recipe, platform: Platform, changes: Tuple[Change, ...], *, heavy: bool
 ) -> Plan:
-    reasons = blocked.reasons(seen, made, _pinned(seen, made, platform), heavy=heavy)
+    reasons = blocked.reasons(seen, made, pinned(seen, made, platform), heavy=heavy)
     why = "; ".join(reason.evidence for reason in reasons)
     return Plan((Step(step_name(made.name), changes, blocked=why, undoable=False),), findings=reasons)
 
@@ -58,13 +58,14 @@ def _text(seen: PackagesSeen, path: str) -> str:
     return text + "\n" if isinstance(text, str) else ""
 
 
-def _pinned(seen: PackagesSeen, made: Recipe, platform: Platform) -> Dict[str, str]:
+def pinned(seen: PackagesSeen, made: Recipe, platform: Platform) -> Dict[str, str]:
+    """What is pinned of the set, for whichever wish that was."""
     return closure(made.name, platform, _text(seen, pins_path(made.name, platform)))
 
 
 def resolved(seen: PackagesSeen, made: Recipe, platform: Platform) -> Dict[str, str]:
     """What is pinned, if the pins are whole and of these roots; empty if they have to be resolved anew."""
-    found = _pinned(seen, made, platform)
+    found = pinned(seen, made, platform)
     path = pins_path(made.name, platform)
     whole = pins(made, platform, found, _text(seen, path)) == _text(seen, path)
     roots = [(found.get(root.name, ""), root.version) for root in made.roots if root.version != ANY]

@@ -7,8 +7,8 @@ from ..change import ABSENT, Step
 from ..host import Host
 from ..schema import encode
 from . import apt, dnf
-from .files import closure, key_path, pins_path
-from .plan import driver_step, files_to_write, resolved, step_name
+from .files import key_path
+from .plan import driver_step, files_to_write, pinned, resolved, step_name
 from .platforms import Platform
 from .recipe import Recipe, Want, recipe
 from .seen import Database, PackagesSeen
@@ -35,7 +35,7 @@ class Work:
         files: files to write: path and content.
         signers: keys that rpm is to know: path and fingerprint.
         refresh: command lines that have apt read its sources.
-        release: packages whose hold is to be lifted, for they go, some of them to come back.
+        release: packages whose hold is to be lifted, for they go or are none of the set's any more.
         restart: services that load the drivers anew.
     """
 
@@ -81,9 +81,8 @@ def _known(seen: PackagesSeen) -> Tuple[Platform, Database]:
 
 def _packages(host: Host, seen: PackagesSeen, made: Recipe, step: Step, found: Work) -> Work:
     platform, database = _known(seen)
-    pinned = resolved(seen, made, platform)
     if not any(change.code in _REHEARSED for change in step.changes):
-        return replace(found, hold=_names(pinned))
+        return replace(found, hold=_names(resolved(seen, made, platform)))
     transaction = rehearse(host, seen, made)
     texts = files_to_write(seen, made, platform, transaction.closure)
     return replace(
@@ -92,7 +91,7 @@ def _packages(host: Host, seen: PackagesSeen, made: Recipe, step: Step, found: W
         files=tuple({"path": path, "content": text} for path, text in texts.items() if text),
         signers=_keys(made, platform),
         refresh=_refresh(host, made, platform),
-        release=_held(database, (*transaction.remove, *transaction.along)),
+        release=_held(database, _released(transaction, pinned(seen, made, platform))),
         remove=transaction.remove,
         install=_specs(platform, transaction.install),
         hold=_names(transaction.closure) if platform.manager == "apt" else (),
@@ -106,17 +105,21 @@ def rehearse(host: Host, seen: PackagesSeen, made: Recipe) -> Transaction:
         RefusedError: it could not be done whole.
     """
     platform, database = _known(seen)
-    text = seen.files.get(pins_path(made.name, platform))
-    pinned = closure(made.name, platform, text + "\n" if isinstance(text, str) else "")
     kind = dnf.Rehearsal if platform.manager == "dnf" else apt.Rehearsal
     try:
-        return kind(host, made, platform, database, pinned).run()
+        return kind(host, made, platform, database, pinned(seen, made, platform)).run()
     finally:
         host.run("rm", "-rf", scratch(made.name))
 
 
 def _names(closure: Dict[str, str]) -> Tuple[str, ...]:
     return tuple(sorted(closure))
+
+
+def _released(transaction: Transaction, before: Dict[str, str]) -> Tuple[str, ...]:
+    """What goes, what goes with it and comes back, and what stays and is none of the set's any more."""
+    left = tuple(name for name in before if name not in transaction.closure)
+    return tuple(dict.fromkeys((*transaction.remove, *transaction.along, *left)))
 
 
 def _held(database: Database, names: Tuple[str, ...]) -> Tuple[str, ...]:

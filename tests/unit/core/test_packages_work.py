@@ -313,8 +313,11 @@ def test_files_that_are_no_longer_wanted_go(monkeypatch):
     seen = as_wanted(DOCA)
     found = todo(monkeypatch, INBOX, seen, Transaction({"rdma-core": "50.0-2"}, ("doca-ofed",), {}))
     assert found.drop == ("/etc/apt/sources.list.d/gpufab-ofed.sources", "/etc/apt/keyrings/gpufab-ofed.asc")
-    assert found.release == ("doca-ofed",)
-    back = Transaction({"rdma-core": "50.0-2"}, ("doca-ofed",), {}, ("rdma-core",))
-    assert todo(monkeypatch, INBOX, seen, back).release == ("doca-ofed", "rdma-core")
+    # 67: rdma-core stays, as the distribution's, which nothing holds
+    assert set(found.release) == {"doca-ofed", "rdma-core", "mlnx-ofed-kernel-dkms"}
+    new = closure_of(DOCA)
+    back = Transaction(new, (), new, ("rdma-core",))
+    want = replace(DOCA, profile="doca-roce")
+    assert todo(monkeypatch, want, seen, back).release == ("rdma-core",)
     assert [item["path"] for item in found.files] == ["/etc/apt/preferences.d/gpufab-ofed.pref"]
     assert seen.files["/etc/apt/apt.conf.d/90gpufab-ofed"] is ABSENT
