@@ -60,8 +60,9 @@ def built(host: Reader, packages: Iterable[str], running: str) -> Iterator["tupl
     """Of each DKMS package whether its module is built and installed for the running kernel (dkms(8): kernel-…)."""
     for package in packages:
         if package.endswith("-dkms"):
-            names = host.names(f"{DKMS}/{package[: -len('-dkms')]}")
-            links = names if isinstance(names, tuple) else ()
+            # A few, such as kernel-mft-dkms, call their module as the package is called.
+            folders = [host.names(f"{DKMS}/{name}") for name in (package[: -len("-dkms")], package)]
+            links = [name for names in folders if isinstance(names, tuple) for name in names]
             yield package, any(name.startswith(f"kernel-{running}-") for name in links)
 
 

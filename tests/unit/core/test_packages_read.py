@@ -226,9 +226,14 @@ def test_whether_the_firmware_knows_the_signing_key(said, enrolled):
 
 
 def test_a_module_is_built_when_dkms_has_it_for_the_running_kernel():
-    host = FakeHost(links={f"/var/lib/dkms/mlnx-ofed-kernel/kernel-{KERNEL}-x86_64": "25.10"})
-    packages = ("mlnx-ofed-kernel-dkms", "iser-dkms", "rdma-core")
-    assert dict(kernel.built(host, packages, KERNEL)) == {"mlnx-ofed-kernel-dkms": True, "iser-dkms": False}
+    folders = ("mlnx-ofed-kernel", "kernel-mft-dkms")
+    host = FakeHost(links={f"/var/lib/dkms/{name}/kernel-{KERNEL}-x86_64": "25.10" for name in folders})
+    packages = ("mlnx-ofed-kernel-dkms", "kernel-mft-dkms", "iser-dkms", "rdma-core")
+    assert dict(kernel.built(host, packages, KERNEL)) == {
+        "mlnx-ofed-kernel-dkms": True,
+        "kernel-mft-dkms": True,
+        "iser-dkms": False,
+    }
     assert dict(kernel.built(host, packages, "6.8.0-100-generic"))["mlnx-ofed-kernel-dkms"] is False
 
 
