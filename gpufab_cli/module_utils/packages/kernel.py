@@ -77,17 +77,24 @@ def module(host: Reader) -> Optional[Module]:
         if not isinstance(installed, str) or not installed:
             return None
         loaded = ""
-    return Module(loaded, installed, path if isinstance(path, str) else "")
+    return Module(loaded, installed, path if isinstance(path, str) else "", _has_vfs(host))
 
 
 def _needed(host: Reader) -> bool:
     """Whether there are network functions of the vendor's, which no driver shows as a NIC while none is loaded."""
+    return any(str(host.read(f"{folder}/class")).startswith("0x02") for folder in _functions(host))
+
+
+def _has_vfs(host: Reader) -> bool:
+    """Whether one of them has VFs, whoever uses these; a count that cannot be read is as good as one."""
+    return any(host.read(f"{folder}/sriov_numvfs") not in (ABSENT, "0") for folder in _functions(host))
+
+
+def _functions(host: Reader) -> Iterator[str]:
     names = host.names(PCI_DEVICES)
     for pci in names if isinstance(names, tuple) else ():
-        kind = host.read(f"{PCI_DEVICES}/{pci}/class")
-        if isinstance(kind, str) and kind.startswith("0x02") and host.read(f"{PCI_DEVICES}/{pci}/vendor") == MELLANOX:
-            return True
-    return False
+        if host.read(f"{PCI_DEVICES}/{pci}/vendor") == MELLANOX:
+            yield f"{PCI_DEVICES}/{pci}"
 
 
 def _modinfo(host: Reader, field: str) -> Union[str, Absent, Unknown]:

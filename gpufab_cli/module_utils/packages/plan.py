@@ -174,7 +174,8 @@ def _driver(seen: PackagesSeen, devices: Devices, made: Recipe) -> Tuple[Tuple[S
     if not seen.reloads or made.modules == "":
         return (), (Pending((DRIVER,), module.loaded, module.installed, Impact.REBOOT, "packages.driver"),)
     change = Change((DRIVER,), module.loaded, module.installed, "packages.driver")
-    return (Step(driver_step(made.name), (change,), RELOAD | _management(devices), undoable=False),), ()
+    lost = frozenset({Impact.VF_LOSS}) if module.vfs else frozenset()
+    return (Step(driver_step(made.name), (change,), RELOAD | lost | _management(devices), undoable=False),), ()
 
 
 def _differs(module: Module, made: Recipe) -> bool:

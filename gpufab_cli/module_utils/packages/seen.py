@@ -58,13 +58,17 @@ class KernelState:
 class Module:
     """The mlx5_core that runs, and the one that is installed for the running kernel, by srcversion (modinfo(8)).
 
-    ``loaded`` is ABSENT where there are NICs for it and none is loaded, and "" where one is that does not tell, unlike
-    the installed one. ``path`` is where the installed one lies; "" where there is none.
+    Attributes:
+        loaded: ABSENT where there are NICs for it and none is loaded; "" where one is that does not tell, unlike the
+            installed one.
+        path: where the installed one lies; "" where there is none.
+        vfs: whether some of its NICs have VFs, which go with it.
     """
 
     loaded: Text
     installed: Text
     path: str = ""
+    vfs: bool = False
 
 
 @dataclass(frozen=True)

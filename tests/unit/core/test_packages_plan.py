@@ -330,6 +330,13 @@ def test_a_reload_that_would_cut_the_way_in_needs_consent_to_that_too(carries, n
     assert (Impact.MANAGEMENT_PORT in step.impact) is needed
 
 
+def test_a_reload_takes_the_vfs_along():
+    for vfs in (True, False):
+        module = Module("AAA", "BBB", "/lib/modules/x/updates/y.ko", vfs)
+        (step,) = planned(as_wanted(DOCA, module=module, reloads=True), DOCA).steps
+        assert (Impact.VF_LOSS in step.impact) is vfs
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [

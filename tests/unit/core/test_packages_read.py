@@ -254,6 +254,14 @@ MODINFO = {
             Module(ABSENT, "BBB", "/lib/modules/x/updates/mlx5_core.ko"),
         ),
         ({f"{CARD}/class": "0x020000", f"{CARD}/vendor": "0x8086"}, None),
+        (
+            {SRCVERSION: "AAA", f"{CARD}/vendor": "0x15b3", f"{CARD}/sriov_numvfs": "8"},
+            Module("AAA", "BBB", "/lib/modules/x/updates/mlx5_core.ko", True),
+        ),
+        (
+            {SRCVERSION: "AAA", f"{CARD}/vendor": "0x15b3", f"{CARD}/sriov_numvfs": "0"},
+            Module("AAA", "BBB", "/lib/modules/x/updates/mlx5_core.ko"),
+        ),
         ({"/sys/module/mlx5_core/initstate": "live"}, Module("", "BBB", "/lib/modules/x/updates/mlx5_core.ko")),
         ({f"{CARD}/class": "0x030200", f"{CARD}/vendor": "0x15b3"}, None),
     ],
