@@ -5,6 +5,7 @@ from typing import Any
 
 from gpufab_cli.module_utils.devices import Gpu, Nic
 from gpufab_cli.module_utils.topology.numa import NumaNode
+from gpufab_cli.topology import matrix
 from gpufab_cli.topology.findings import findings
 from gpufab_cli.topology.layout import INVENTED, Layout, Port
 
@@ -85,14 +86,18 @@ def data(found: Layout) -> dict[str, Any]:
 
 def _node(node: NumaNode) -> dict[str, Any]:
     socket = node.socket if node.socket >= 0 else None
-    return {"node": node.id, "cpus": node.cpus, "memory": node.memory, "socket": socket}
+    return {"node": node.id, "cpus": _cpus(node), "memory": node.memory, "socket": socket}
+
+
+def _cpus(node: NumaNode) -> str | None:
+    return None if node.cpus == matrix.NOT_SAID else node.cpus
 
 
 def _gpu(found: Layout, index: int) -> dict[str, Any]:
     gpu = found.gpus[index]
     node = _local(found, gpu)
     told = {"pci": gpu.pci, "bridges": gpu.above[1:]} if found.addressed else {"pci": None, "bridges": None}
-    return {"gpu": f"GPU{index}", "numa": node.id if node else None, "cpus": node.cpus if node else None, **told}
+    return {"gpu": f"GPU{index}", "numa": node.id if node else None, "cpus": _cpus(node) if node else None, **told}
 
 
 def _port(found: Layout, port: Port) -> dict[str, Any]:

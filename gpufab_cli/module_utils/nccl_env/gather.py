@@ -9,12 +9,12 @@ from ..devices import PCI_DEVICES, Devices
 from ..host import Reader
 from ..jobs_environment import Job
 from . import files
+from .homes import homes
 from .seen import NcclEnvSeen, OtherFile
 from .variables import TOPO, TOPO_FILES, parse_version
 from .want import NcclEnvWant
 
 LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/local/lib")
-HOMES = "/home"
 DOT_FILE = ".nccl.conf"
 _BUSID = re.compile(r"""\bbusid=["']([0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[01][0-9A-Fa-f]\.[0-7])["']""")
 _END = re.compile(r"""\bclass=["']0x0[23]""")  # network and display controllers
@@ -54,14 +54,13 @@ def libraries(host: Reader) -> Tuple[str, ...]:
 
 
 def _homes(host: Reader) -> Tuple[Dict[str, Union[OtherFile, Unknown]], Optional[str]]:
-    names = host.names(HOMES)
-    users = [f"{HOMES}/{name}" for name in names] if isinstance(names, tuple) else []
+    users, unread = homes(host)
     found: Dict[str, Union[OtherFile, Unknown]] = {}
     for home in ("/root", *users):
         text = host.read_of_user(f"{home}/{DOT_FILE}")
         if isinstance(text, (str, Unknown)):
             found[f"{home}/{DOT_FILE}"] = files.other_file(text) if isinstance(text, str) else text
-    return found, names.reason if isinstance(names, Unknown) else None
+    return found, unread
 
 
 def _named(

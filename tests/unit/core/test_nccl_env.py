@@ -274,6 +274,28 @@ def test_so_are_the_files_of_users(host):
     ]
 
 
+@pytest.mark.parametrize(
+    ("mounts", "read", "told"),
+    [
+        ("/dev/sda / ext4", True, None),
+        ("/dev/sda / ext4\nauto.home /home autofs", False, "homes are on autofs: not looked into"),
+        ("/dev/sda / ext4\nnas:/h /home nfs4", False, "homes are on nfs4: not looked into"),
+        ("/dev/sda / ext4\nnas:/h /home nfs4\n/dev/sdb /home xfs", True, None),  # the last one covers the other
+        ("/dev/sda / ext4\nnas:/a /home/ana nfs4", False, "1 homes are on nfs4: not looked into"),
+        ("nas:/r / nfs4\n/dev/sda /home ext4", True, None),
+        ("garbage", True, None),
+    ],
+)
+def test_homes_of_other_machines_are_neither_mounted_nor_waited_for(host, monkeypatch, mounts, read, told):
+    host.files["/proc/self/mounts"], host.files["/home/ana/.nccl.conf"] = mounts, "NCCL_IB_TC=26\n"
+    asked = []
+    plain = host.read_of_user
+    monkeypatch.setattr(host, "read_of_user", lambda path: asked.append(path) or plain(path))
+    said = [text for code, _, text in found(host, "nccl_env", nccl(host)) if code == "nccl.unread"]
+    assert ("/home/ana/.nccl.conf" in asked) is read
+    assert said == ([told] if told else [])
+
+
 def test_a_user_s_file_that_is_a_link_is_told_and_not_followed(host):
     host.files["/etc/shadow"] = "root:secret\n"
     host.links["/home/ana/.nccl.conf"] = "/etc/shadow"

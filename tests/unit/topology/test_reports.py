@@ -7,7 +7,7 @@ import pytest
 from gpufab_cli.errors import GpufabError
 from gpufab_cli.module_utils.devices import Devices, RdmaDevice
 from gpufab_cli.module_utils.topology.numa import Numa, NumaNode
-from gpufab_cli.topology import matrix, nccl_xml
+from gpufab_cli.topology import matrix, nccl_xml, text
 from gpufab_cli.topology.findings import findings
 from gpufab_cli.topology.layout import layout
 from gpufab_cli.topology.roles import Role
@@ -297,6 +297,11 @@ def test_what_is_no_matrix(text, told):
 def test_a_numa_affinity_that_is_no_number_is_not_one(number):
     found = read(f"\tGPU0\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tPIX\t0-7\t{number}\n")
     assert [node.cpus for node in found.devices.numa.nodes] == ["0-7"]
+
+
+def test_cpus_that_a_matrix_does_not_list_are_null_in_json():
+    told = text.data(read("\tGPU0\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tPIX\t\t0\n"))
+    assert [gpu["cpus"] for gpu in told["gpus"]] == [node["cpus"] for node in told["numa"]] == [None]
 
 
 def test_prose_below_a_matrix_is_no_row():
