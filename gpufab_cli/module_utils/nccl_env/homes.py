@@ -1,16 +1,14 @@
-"""Users' homes, as far as they may be looked into: one look must not mount a thousand of them, nor wait for a server."""
+"""Users' homes, as far as they may be looked into: a look must not mount a thousand of them, nor wait for a server."""
 
 from typing import List, Optional, Tuple
 
 from ..change import Unknown
 from ..host import Reader
+from ..management import NETWORK_FILESYSTEMS, SERVERLESS_FILESYSTEMS
 
 HOMES = "/home"
 MOUNTS = "/proc/self/mounts"
-REMOTE = frozenset(
-    {"afs", "autofs", "beegfs", "ceph", "cifs", "fuse.ceph", "fuse.glusterfs", "fuse.sshfs", "gpfs", "lustre", "nfs"}
-    | {"nfs4", "smb3", "wekafs"}
-)
+REMOTE = frozenset({*NETWORK_FILESYSTEMS, *SERVERLESS_FILESYSTEMS, "afs", "autofs", "fuse.glusterfs", "fuse.sshfs"})
 """File systems of other machines, and the one that mounts what is looked at."""
 
 
