@@ -75,7 +75,8 @@ def prove(host: Host, feature: Any, want: Any, order: Order, made: Tuple[Step, .
     """Look again: of what was to be made nothing may be left to do."""
     again = converge(host, feature, want, replace(order, check=True))
     left = {result.step.name: result for result in again.steps}
-    results: List[StepResult] = [_proven(feature.name, step, left) for step in made]
+    blind = [finding.evidence for finding in again.findings if finding.unknown]
+    results: List[StepResult] = [_proven(feature.name, step, left, blind) for step in made]
     for result in results:
         event = "made" if result.status is Status.MADE else "failed"
         journal.write(host, order.run, feature.name, result.step, event, reason=result.reason)
@@ -86,8 +87,11 @@ def prove(host: Host, feature: Any, want: Any, order: Order, made: Tuple[Step, .
     return replace(again, steps=(*results, *others)), None
 
 
-def _proven(name: str, step: Step, left: Mapping[str, StepResult]) -> StepResult:
+def _proven(name: str, step: Step, left: Mapping[str, StepResult], blind: List[str]) -> StepResult:
+    """Made is what is no longer planned, unless there is no telling: ``blind`` says what could not be seen."""
     again = left.get(step.name)
+    if again is None and blind:
+        return StepResult(name, step, Status.FAILED, f"cannot be proven: {blind[0]}")
     if again is None:
         return StepResult(name, step, Status.MADE)
     words = ", ".join(f"{'/'.join(c.path)} is {c.current}, not {c.desired}" for c in again.step.changes)

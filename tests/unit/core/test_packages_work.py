@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpufab_cli.module_utils.change import ABSENT, Impact
+from gpufab_cli.module_utils.change import ABSENT, Impact, Unknown
 from gpufab_cli.module_utils.converge import Order, Status
 from gpufab_cli.module_utils.devices import Devices
 from gpufab_cli.module_utils.host import Output
@@ -272,6 +272,20 @@ def test_a_dry_run_on_a_host_without_source_and_package_is_work_to_do(monkeypatc
     (result,) = outcome.steps
     assert result.status is Status.WOULD_MAKE
     assert {"packages.repository", "packages.version", "packages.pin"} <= {c.code for c in result.step.changes}
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        ({"platform": Unknown("uname: hangs")}, "uname: hangs"),
+        ({"module": Module("A", Unknown("modinfo: hangs"))}, "modinfo: hangs"),
+    ],
+)
+def test_what_cannot_be_seen_is_not_made(monkeypatch, after, words):
+    before = as_wanted(DOCA, module=Module("A", "B", "/lib/modules/x/updates/y.ko"), reloads=True)
+    node = Played(monkeypatch, OFED, replace(before, **after))
+    outcome, _ = packages_module.prove(node.host, node.feature, DOCA, Order(), plan(before, Devices(), DOCA).steps)
+    assert [(r.status, r.reason) for r in outcome.steps] == [(Status.FAILED, f"cannot be proven: {words}")]
 
 
 def test_a_dry_run_rehearses_nothing_and_predicts(monkeypatch):
