@@ -32,13 +32,15 @@ qos:
     dcqcn: {min_time_between_cnps: 2}
 profiles:
   plain: {ports: [{network: compute, rail: 0-1}]}
+  inbox: {ports: [{network: compute, rail: 0-1}]}
+  broadcom: {ports: [{network: compute, rail: 0-1}]}
   taken: {ports: [{network: compute, rail: 0-1}], takeover: [dcbx]}
   bond: {ports: [{network: bonded, rail: 0-1, bond: {name: bond0, mode: 802.3ad}}]}
   mixed: {ports: [{network: infiniband, rail: 0-7}, {network: compute, rail: 8-9}]}
 hosts:
   - {name: n1, profile: plain}
-  - {name: n2, profile: plain}
-  - {name: n3, profile: plain}
+  - {name: n2, profile: inbox}
+  - {name: n3, profile: broadcom}
   - {name: n4, profile: bond}
   - {name: n5, profile: mixed}
 connection: {user: ops, become: sudo, ssh_config: .lab/ssh_config}
