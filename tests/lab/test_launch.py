@@ -60,7 +60,8 @@ class Pair(Fabric):
     def up(self):
         self.lab.up(self.names, "two-cpu", self.platform)
         for name in self.names:
-            self.sh(name, "apt-get update -qq && apt-get install -y -qq --no-install-recommends openmpi-bin >/dev/null")
+            install = "apt-get update -qq && apt-get install -y -qq --no-install-recommends"
+            self.sh(name, f"{install} openmpi-bin numactl hwloc-nox >/dev/null")
             for path, content, mode in (
                 ("/usr/local/lib/gpufab/gpufab.pyz", build(), "644"),
                 (PROGRAM, SCRIPT, "755"),
@@ -128,3 +129,11 @@ def test_a_rank_without_a_gpu_does_not_run(pair):
     done = pair.lab.run("gpu01", f"env LOCAL_RANK=2 gpufab-bind {shlex.quote('touch')} /tmp/ran")
     assert (done.returncode, "local rank 2, and there are 2 GPUs" in done.stderr) == (125, True)
     assert pair.lab.run("gpu01", "test -e /tmp/ran").returncode == 1
+
+
+def test_numactl_and_hwloc_see_the_binding_too(pair):
+    for local, mask in (("0", "0x00000001"), ("1", "0x00000002")):
+        bound = f"env LOCAL_RANK={local} gpufab-bind --gpus"
+        shown = pair.lab.run("gpu01", f"{bound} numactl --show").stdout.splitlines()
+        assert {"policy: bind", f"physcpubind: {PLACES[local]} ", "membind: 0 "} <= set(shown)
+        assert pair.lab.run("gpu01", f"{bound} hwloc-bind --get").stdout == f"{mask}\n"
