@@ -6,7 +6,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LINTED := gpufab_cli tests molecule benchmarks
-SCENARIOS := $(notdir $(patsubst %/molecule.yml,%,$(wildcard molecule/*/molecule.yml)))
+ALL_SCENARIOS := $(notdir $(patsubst %/molecule.yml,%,$(wildcard molecule/*/molecule.yml)))
+LONGEST := sriov ofed
+SCENARIOS := $(LONGEST) $(filter-out $(LONGEST),$(ALL_SCENARIOS))
 
 .PHONY: help demo test lint types unit fuzz lab-tests molecule gen pictures system venv clean
 
