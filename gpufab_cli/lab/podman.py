@@ -102,8 +102,16 @@ def stop(name: str, seconds: int = _STOP_S) -> None:
 
 
 def remove(name: str) -> None:
-    """Removes a container, running or not."""
-    run(["podman", "rm", "--force", "--time", "1", name])
+    """Removes a container, running or not.
+
+    One that ends by itself just before podman kills it makes podman fail ("container state improper: stopped"); it is
+    then stopped, and goes the second time.
+    """
+    argv = ["podman", "rm", "--force", "--time", "1", name]
+    try:
+        run(argv)
+    except LabError:
+        run(argv)
 
 
 def execute(name: str, *argv: str, timeout: float = 60) -> str:
