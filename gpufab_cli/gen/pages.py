@@ -73,6 +73,8 @@ ports:
         text=(
             "Keeps arguments such as the IOMMU's mode in a file of the boot loader's own and has it make its "
             "configuration anew. They run from the next boot on; until then they are pending.",
+            "Where `kernel_acs` is given, the node computes pci=config_acs from its PCI tree, so that the kernel sets "
+            "access control services of bridges by itself; on kernels that do not have that, it is left out.",
             "Nothing is rebooted here, and nobody else's arguments are touched.",
         ),
         example="iommu: passthrough\n",

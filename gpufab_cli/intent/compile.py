@@ -71,7 +71,7 @@ def _check_locked(spec: FabricSpec, lock: Lock) -> None:
 
 def _host_wants(spec: FabricSpec, lock: Lock, host: Host) -> Wants:
     wants: Wants = {
-        "kernel": kernel_want(spec, host),
+        "kernel": kernel_want(spec, lock, host),
         "ofed": ofed_want(spec, host),
         "nccl": nccl_want(spec, host),
         "firmware": firmware_want(spec, lock, host),

@@ -1,12 +1,15 @@
 """Interrupts, memory and PCI Express of one host: what its profile wants, at the RDMA ports that the lock pins."""
 
 from gpufab_cli.module_utils.identity import plain_guid
+from gpufab_cli.module_utils.kernel.want import AcsWant
 from gpufab_cli.module_utils.numa import want
 from gpufab_cli.spec.lock import Lock, locked_port
 from gpufab_cli.spec.model import FabricSpec, Host, Rail
 from gpufab_cli.spec.numa import SharedSubnet
 
 RDMA = ("roce", "infiniband")
+ARGUMENT = "kernel-argument"
+SETTING = ("set", ARGUMENT)
 
 
 def numa_want(spec: FabricSpec, lock: Lock, host: Host) -> want.NumaWant | None:
@@ -18,9 +21,8 @@ def numa_want(spec: FabricSpec, lock: Lock, host: Host) -> want.NumaWant | None:
     wish = spec.profile_of(host).numa
     if wish is None:
         return None
-    rails = [rail for rail in spec.rails(host) if spec.networks[rail.network].transport in RDMA]
     return want.NumaWant(
-        ports=tuple(_port(lock, host, rail, position) for position, rail in enumerate(rails)),
+        ports=tuple(_port(lock, host, rail, position) for position, rail in enumerate(_rails(spec, host))),
         irq=wish.irq,
         irqbalance=True if wish.irq is not None else None,
         balancing=wish.balancing,
@@ -30,9 +32,25 @@ def numa_want(spec: FabricSpec, lock: Lock, host: Host) -> want.NumaWant | None:
         shared_subnet=_shared(wish.shared_subnet) if wish.shared_subnet is not None else None,
         max_read_request=wish.max_read_request,
         use=wish.use,
-        set_acs=True if wish.acs == "set" else None,
+        set_acs=True if wish.acs in SETTING else None,
         nodes=wish.nodes,
     )
+
+
+def acs_want(spec: FabricSpec, lock: Lock, host: Host) -> AcsWant | None:
+    """How a host's kernel is to set ACS by itself; None where it is not.
+
+    Raises:
+        GpufabError: the lock has no device for one of its rails.
+    """
+    wish = spec.profile_of(host).numa
+    if wish is None or wish.use is None or wish.acs != ARGUMENT:
+        return None
+    return AcsWant(wish.use, tuple(locked_port(lock, host, rail).pci for rail in _rails(spec, host)))
+
+
+def _rails(spec: FabricSpec, host: Host) -> list[Rail]:
+    return [rail for rail in spec.rails(host) if spec.networks[rail.network].transport in RDMA]
 
 
 def _shared(wish: SharedSubnet) -> want.SharedSubnet:

@@ -4,6 +4,7 @@ from typing import Any
 
 from gpufab_cli.errors import GpufabError
 from gpufab_cli.intent.addresses import vf_guid, vf_mac
+from gpufab_cli.intent.numa import acs_want
 from gpufab_cli.module_utils.firmware import want as firmware
 from gpufab_cli.module_utils.firmware.cards import cards, locked_serial
 from gpufab_cli.module_utils.identity import plain_guid
@@ -11,7 +12,7 @@ from gpufab_cli.module_utils.kernel.want import KernelWant
 from gpufab_cli.module_utils.sriov.want import PortWant, SriovWant, VfWant
 from gpufab_cli.spec.lock import FILE_NAME, Lock, LockedPort, locked_port
 from gpufab_cli.spec.model import FabricSpec, Host, Qos, Rail
-from gpufab_cli.spec.sriov import Firmware, Sriov, VfSettings
+from gpufab_cli.spec.sriov import Firmware, Kernel, Sriov, VfSettings
 
 
 def sriov_want(spec: FabricSpec, lock: Lock, host: Host) -> SriovWant | None:
@@ -126,7 +127,14 @@ def _qos_parameters(qos: Qos) -> dict[str, str]:
     return found
 
 
-def kernel_want(spec: FabricSpec, host: Host) -> KernelWant | None:
-    """What the kernel feature is told about one host; None where its profile says nothing of the kernel."""
-    kernel = spec.profile_of(host).kernel
-    return KernelWant(kernel.iommu, kernel.arguments) if kernel is not None else None
+def kernel_want(spec: FabricSpec, lock: Lock, host: Host) -> KernelWant | None:
+    """What the kernel feature is told about one host; None where its profile says nothing of the kernel nor of ACS.
+
+    Raises:
+        GpufabError: the lock has no device for a rail whose bridges count.
+    """
+    profile = spec.profile_of(host)
+    kernel = profile.kernel or Kernel()
+    if profile.kernel is None and (profile.numa is None or profile.numa.acs is None):
+        return None
+    return KernelWant(kernel.iommu, kernel.arguments, acs_want(spec, lock, host))

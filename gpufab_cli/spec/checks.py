@@ -13,6 +13,7 @@ from gpufab_cli.spec.dvfs import job_faults
 from gpufab_cli.spec.faults import Fault, Nested
 from gpufab_cli.spec.mpi import mpi_faults
 from gpufab_cli.spec.nccl_env import nccl_env_faults
+from gpufab_cli.spec.numa import argument_faults
 from gpufab_cli.spec.override import overridden
 from gpufab_cli.spec.sriov import sriov_faults
 
@@ -149,6 +150,7 @@ def profile_faults(spec: "FabricSpec", profile: "Profile") -> Iterator[Fault]:
     yield from bond_faults(spec, profile)
     yield from nccl_env_faults(spec, profile)
     yield from mpi_faults(spec, profile)
+    yield from argument_faults(profile)
     seen: set[tuple[str, int]] = set()
     for index, ports in enumerate(profile.ports):
         loc: Loc = ("ports", index)

@@ -1,7 +1,7 @@
 """What a profile may say of interrupts, memory and PCI Express next to its GPUs and NICs."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import model_validator
 
@@ -9,6 +9,9 @@ from gpufab_cli.module_utils.numa.want import Pages, PageSize, Thp, Use
 from gpufab_cli.module_utils.schema import Range
 from gpufab_cli.spec.base import Model
 from gpufab_cli.spec.faults import Fault, raise_any
+
+if TYPE_CHECKING:
+    from gpufab_cli.spec.model import Profile
 
 ReadRequest = Literal[128, 256, 512, 1024, 2048, 4096]
 
@@ -45,8 +48,10 @@ class Numa(Model):
     """Largest PCI Express read request of RDMA ports in bytes; 4096 is what their makers advise."""
     use: Use | None = None
     """Who uses GPUs and NICs: bare-metal (ACS off between them) or vms (ACS on). ACS and the IOMMU are judged by it."""
-    acs: Literal["judge", "set"] | None = None
-    """judge (what `use` alone does): ACS is reported; set: it is set as well, now and at every boot."""
+    acs: Literal["judge", "set", "kernel-argument"] | None = None
+    """judge (what `use` alone does): ACS is reported; set: it is set as well, now and early at every boot;
+    kernel-argument: as set, and from the next boot on by the kernel itself, before it makes IOMMU groups
+    (pci=config_acs, of its own PCI tree for each host), where the kernel has that."""
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -57,3 +62,12 @@ class Numa(Model):
 def _faults(numa: Numa) -> Iterator[Fault]:
     if numa.acs is not None and numa.use is None:
         yield Fault(("acs",), "what ACS has to be depends on who uses the devices", "use: bare-metal, or vms")
+
+
+def argument_faults(profile: "Profile") -> Iterator[Fault]:
+    """An argument that each host computes, given by hand as well; paths are relative to the profile."""
+    by_itself = profile.numa is not None and profile.numa.acs == "kernel-argument"
+    for index, argument in enumerate(profile.kernel.arguments if by_itself and profile.kernel is not None else ()):
+        if argument.startswith("pci=") and "config_acs=" in argument:
+            message = "numa: {acs: kernel-argument} has each host compute config_acs"
+            yield Fault(("kernel", "arguments", index), message, "leave one of the two out")

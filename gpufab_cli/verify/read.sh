@@ -244,6 +244,7 @@ clocks() {
 kernel() {
     probe cmdline cat /proc/cmdline
     probe vendor grep -m 1 vendor_id /proc/cpuinfo
+    probe kernel-release uname -r
 }
 
 # Fields with tabs between. Interrupts are found from netdevs and RDMA devices; which CPUs are near a device, the kernel says.

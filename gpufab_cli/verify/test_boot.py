@@ -36,6 +36,22 @@ def test_kernel(node: Node, reading: Reading) -> None:
         started_with(PASSTHROUGH.get(vendor(reading), []), reading)
 
 
+def config_acs(release: str) -> bool:
+    """Whether every kernel of the release has pci=config_acs without the fault of its first; of older ones some do."""
+    major, _, rest = release.partition(".")
+    minor = rest.partition(".")[0]
+    return major.isdigit() and minor.isdigit() and (int(major), int(minor)) >= (6, 15)
+
+
+@pytest.mark.wishes("kernel", "acs")
+def test_kernel_acs(reading: Reading) -> None:
+    """A kernel that has pci=config_acs was started with it; what ACS came of it is numa's to prove."""
+    words = reading.section("cmdline").require("/proc/cmdline").split()
+    release = reading.section("kernel-release").require("uname")
+    told = any(word.startswith("pci=") and "config_acs=" in word for word in words)
+    assert told or not config_acs(release), f"kernel {release.strip()} was started without pci=config_acs"
+
+
 def means(printed: str, wish: str) -> bool:
     """Whether a value as printed, such as ``8``, ``True(1)`` or ``_1_TC(1)``, is the wished one by name or number."""
     name, _, number = printed.rstrip(")").rpartition("(")

@@ -125,12 +125,13 @@ class Power:
         _bind(pid, "boot_id", _BOOT_ID)
 
     def _command_line(self, pid: int) -> None:
-        """The kernel's command line is that of the boot menu's first entry."""
+        """The kernel's command line is that of the boot menu's first entry, up to a semicolon that nothing quotes."""
         menu = Path(f"/proc/{pid}/root/boot/grub/grub.cfg").read_text()
-        line = re.search(r"^\s*linux\s+(\S+) *(.*)$", menu, re.MULTILINE)
-        (self.folder / "cmdline").write_text(f"BOOT_IMAGE={line[1]} {line[2]}\n" if line else "\n")
+        line = re.search(r"^\s*linux\s+(\S+) *([^;\n]*(?:\\;[^;\n]*)*)", menu, re.MULTILINE)
+        arguments = line[2].replace("\\;", ";") if line else ""
+        (self.folder / "cmdline").write_text(f"BOOT_IMAGE={line[1]} {arguments}\n" if line else "\n")
         _bind(pid, "cmdline", _CMDLINE)
-        self._iommu(line[2].split() if line else [])
+        self._iommu(arguments.split())
 
     def _driver(self, pid: int) -> None:
         """What the GPUs' driver shows below /proc, and the link by which programs find its library."""

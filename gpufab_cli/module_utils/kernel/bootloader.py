@@ -15,6 +15,7 @@ GRUB_CFG = "/boot/grub/grub.cfg"
 GRUBENV = "/boot/grub2/grubenv"
 DROP_IN = "/etc/default/grub.d/90-gpufab.cfg"
 GRUB_SECONDS = 120.0
+_BEFORE, _SEMICOLON = "$GRUB_CMDLINE_LINUX ", "\\\\;"
 
 Loader = Literal["grub", "bls", "none"]
 Lines = Union[Tuple[Tuple[str, ...], ...], Unknown]
@@ -82,13 +83,23 @@ def _grub(host: Reader) -> Lines:
     text = host.read(GRUB_CFG)
     if not isinstance(text, str):
         return Unknown(str(text))
-    return tuple(tuple(m.split()) for m in re.findall(r"^\s*linux\S*\s+\S*vmlinuz\S*[ \t]*(.*)$", text, re.MULTILINE))
+    lines = re.findall(r"^\s*linux\S*\s+\S*vmlinuz\S*[ \t]*(.*)$", text, re.MULTILINE)
+    return tuple(tuple(re.sub(r"[\"'\\]", "", line).split()) for line in lines)  # GRUB passes no quoting on
 
 
 def drop_in(arguments: Iterable[str]) -> str:
-    """The text of gpufab's file of GRUB defaults, which update-grub reads as shell after /etc/default/grub."""
-    words = " ".join(arguments)
-    return f'# Kept by gpufab: changes made here are reverted.\nGRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {words}"\n'
+    """The text of gpufab's file of GRUB defaults, which update-grub reads as shell after /etc/default/grub.
+
+    A semicolon ends a command of GRUB's, so that the menu needs a backslash before it, and the shell one more.
+    """
+    line = " ".join(arguments).replace(";", _SEMICOLON)
+    return f'# Kept by gpufab: changes made here are reverted.\nGRUB_CMDLINE_LINUX="{_BEFORE}{line}"\n'
+
+
+def words(text: Union[str, Absent, Unknown]) -> Tuple[str, ...]:
+    """The arguments in gpufab's file."""
+    match = re.search(f'"{re.escape(_BEFORE)}(.*)"', text) if isinstance(text, str) else None
+    return tuple(match[1].replace(_SEMICOLON, ";").split()) if match else ()
 
 
 def set_grub(host: Host, text: Union[str, Absent]) -> None:

@@ -4,9 +4,10 @@ The line itself may hold secrets; it never leaves the node.
 """
 
 from dataclasses import dataclass, field
-from typing import Dict, Literal, Tuple, Union
+from typing import Dict, Literal, Optional, Tuple, Union
 
 from ..change import Absent, Unknown
+from .acs import AcsSeen
 
 There = Union[Tuple[str, ...], Unknown]
 
@@ -24,3 +25,8 @@ class KernelSeen:
     """gpufab's own file of GRUB defaults."""
     some: Dict[str, Tuple[str, ...]] = field(default_factory=dict)
     """The kernels that have an argument already, of those that others lack (boot loader entries only)."""
+    pci: Tuple[str, ...] = ()
+    """Every ``pci=`` word that any kernel of the menu is started with, whoever has set it."""
+    length: int = 0
+    """Characters of the longest command line of the menu, ``pci=config_acs=`` aside."""
+    acs: Optional[AcsSeen] = None

@@ -5,39 +5,47 @@ to guests and takes GPUDirect its way. What to set is computed for each bridge f
 all would take isolation where it is needed, or leave redirection where it hurts.
 """
 
-from typing import Dict, Iterator, List, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from ..change import ABSENT, Change, Finding, Impact, Step, Unknown
 from ..devices import Devices, Gpu, Nic
+from ..host import Reader
 from ..topology.relation import between, bridges, relation
 from .pci_config import FLAGS
 from .seen import BridgeSeen, NumaSeen
-from .want import NumaWant
+from .want import NumaWant, Use
 
 REDIRECTING = frozenset({"ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl"})
 """What turns traffic between two ports away; SrcValid, TransBlk and DirectTrans leave its way alone."""
 ISOLATING = frozenset({"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"})
 """What the kernel turns on for isolation (drivers/pci/pci.c, pci_std_enable_acs)."""
 ISOLATES = frozenset({"root-port", "downstream"})
+VFIO = "/sys/bus/pci/drivers/vfio-pci"
 CODE = "numa.acs"
 
 
-def judged(devices: Devices, want: NumaWant) -> Tuple[str, ...]:
-    """The bridges whose ACS counts for this use, by address."""
-    if want.use is None:
+def judged(devices: Devices, use: Optional[Use], ports: Iterable[str]) -> Tuple[str, ...]:
+    """The bridges whose ACS counts for this use of GPUs and ports, by address."""
+    if use is None:
         return ()
-    ends = _ends(devices, want)
-    if want.use == "vms":
-        return tuple(sorted({bridge for end in ends for bridge in bridges(end)}))
-    pairs = ((gpu, end) for gpu in devices.gpus for end in ends if end.pci != gpu.pci)
+    every = ends(devices, ports)
+    if use == "vms":
+        return tuple(sorted({bridge for end in every for bridge in bridges(end)}))
+    pairs = ((gpu, end) for gpu in devices.gpus for end in every if end.pci != gpu.pci)
     near = (between(gpu, end) for gpu, end in pairs if relation(gpu, end, devices.numa).near)
     return tuple(sorted({bridge for path in near for bridge in path}))
 
 
-def _ends(devices: Devices, want: NumaWant) -> List[Union[Gpu, Nic]]:
-    """The GPUs and ports, whose traffic it is about."""
-    ports = {port.pci for port in want.ports}
-    return [*devices.gpus, *(nic for nic in devices.nics if nic.pci in ports)]
+def ends(devices: Devices, ports: Iterable[str]) -> List[Union[Gpu, Nic]]:
+    """The GPUs and the ports at these addresses, whose traffic it is about."""
+    wanted = set(ports)
+    return [*devices.gpus, *(nic for nic in devices.nics if nic.pci in wanted)]
+
+
+def guests(host: Reader) -> Tuple[str, ...]:
+    """The PCI functions that are bound to vfio-pci: a guest may rely on their isolation."""
+    names = host.names(VFIO)
+    return tuple(name for name in (names if isinstance(names, tuple) else ()) if ":" in name)
 
 
 def wanted(bridge: BridgeSeen, use: str) -> Tuple[str, ...]:
@@ -85,7 +93,7 @@ def _as_finding(change: Change) -> Finding:
 
 def _unplaced(devices: Devices, want: NumaWant) -> Iterator[Finding]:
     """Devices whose place in the PCI tree is not known: nobody can tell which bridges are theirs."""
-    for end in _ends(devices, want):
+    for end in ends(devices, want.addresses):
         if not end.above:
             yield Finding(CODE, (end.pci, "acs"), "its place in the PCI tree is not known", unknown=True)
 

@@ -14,7 +14,6 @@ from .want import NumaWant, PortWant
 ISOLATED = (f"{CPUS}/isolated", f"{CPUS}/nohz_full", "/sys/fs/cgroup/cpuset.cpus.isolated")
 """CPUs that the kernel's arguments or an isolated partition of control groups keep for somebody."""
 GROUPS = "/sys/kernel/iommu_groups"
-VFIO = "/sys/bus/pci/drivers/vfio-pci"
 
 
 def gather(host: Reader, devices: Devices, want: NumaWant) -> NumaSeen:
@@ -31,15 +30,10 @@ def gather(host: Reader, devices: Devices, want: NumaWant) -> NumaSeen:
         if want.shared_subnet
         else {},
         contradictions=sysctls.contradictions(host, _wanted_sysctls(devices, want)),
-        bridges={pci: pci_config.bridge(host, pci) for pci in bridges.judged(devices, want)},
+        bridges={pci: pci_config.bridge(host, pci) for pci in bridges.judged(devices, want.use, want.addresses)},
         domains=_domains(host, devices, want) if want.use else {},
-        guests=tuple(name for name in _names(host, VFIO) if ":" in name) if want.use else (),
+        guests=bridges.guests(host) if want.use else (),
     )
-
-
-def _names(host: Reader, folder: str) -> Tuple[str, ...]:
-    names = host.names(folder)
-    return names if isinstance(names, tuple) else ()
 
 
 def _port(host: Reader, devices: Devices, want: NumaWant, port: PortWant) -> PortSeen:

@@ -1,6 +1,6 @@
 """Decide what would change in a node's interrupts, memory and PCI Express. Pure."""
 
-from typing import Iterator, List, Tuple
+from typing import Iterator, Tuple
 
 from .. import identity
 from ..change import ABSENT, Change, Finding, Plan, Step, Unknown, Where
@@ -47,16 +47,12 @@ def _irqbalance(seen: NumaSeen, want: NumaWant) -> Iterator[Change]:
     if not (want.irqbalance and want.ports and state.files):
         return
     site = state.arguments
-    for path, text in irqbalance.contents(site if isinstance(site, str) else "", _addresses(want)).items():
+    for path, text in irqbalance.contents(site if isinstance(site, str) else "", want.addresses).items():
         if isinstance(site, Unknown) or state.files[path] != text:
             found = site if isinstance(site, Unknown) else state.files[path]
             yield Change((path,), found, text, "numa.irqbalance", Where.PERSISTED)
     if state.running and not state.told:
         yield Change(("irqbalance", "policy"), "none of gpufab's", "gpufab's", "numa.irqbalance")
-
-
-def _addresses(want: NumaWant) -> List[str]:
-    return [port.pci for port in want.ports]
 
 
 def _policy_taken(seen: NumaSeen, want: NumaWant) -> str:

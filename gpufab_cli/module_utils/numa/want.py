@@ -71,3 +71,8 @@ class NumaWant:
     nodes: Annotated[
         Optional[Annotated[int, Range(1, 64)]], Doc("How many NUMA nodes have CPUs, such as 8 for two sockets at NPS4.")
     ] = None
+
+    @property
+    def addresses(self) -> Tuple[str, ...]:
+        """The PCI addresses of the ports."""
+        return tuple(port.pci for port in self.ports)

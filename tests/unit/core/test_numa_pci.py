@@ -89,19 +89,22 @@ def test_on_bare_metal_the_downstream_ports_between_gpu_and_nic_count_and_no_oth
     host = LabHost(tmp_path, rails=2)
     wish = want(host, irq=None, use="bare-metal")
     below = {place.behind[-1] for place in (*host.hardware.machine.ports, *host.hardware.machine.gpus)}
-    assert set(bridges.judged(gather(host), wish)) == below
+    assert set(bridges.judged(gather(host), wish.use, wish.addresses)) == below
 
 
 def test_for_guests_every_bridge_above_counts(tmp_path):
     host = LabHost(tmp_path, rails=1)
     wish = want(host, irq=None, use="vms")
     places = (*host.hardware.machine.ports, *host.hardware.machine.gpus)
-    assert set(bridges.judged(gather(host), wish)) == {bridge for place in places for bridge in place.behind}
+    assert set(bridges.judged(gather(host), wish.use, wish.addresses)) == {
+        bridge for place in places for bridge in place.behind
+    }
 
 
 def test_where_gpu_and_nic_only_meet_in_the_cpu_no_bridge_counts(tmp_path):
     host = LabHost(tmp_path, "l40s-one-socket", rails=None, cpus=None)
-    assert bridges.judged(gather(host), want(host, irq=None, use="bare-metal")) == ()
+    wish = want(host, irq=None, use="bare-metal")
+    assert bridges.judged(gather(host), wish.use, wish.addresses) == ()
 
 
 @pytest.mark.parametrize(

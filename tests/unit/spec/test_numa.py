@@ -4,6 +4,7 @@ import pytest
 
 from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.intent.numa import numa_want
+from gpufab_cli.module_utils.kernel.want import AcsWant, KernelWant
 from gpufab_cli.module_utils.numa.want import SharedSubnet
 from tests.fabrics import lock, refusals, spec
 
@@ -46,8 +47,25 @@ def test_usual_values_of_a_shared_subnet_and_values_that_are_left_alone():
     assert want("{shared_subnet: {arp_ignore: null}}").shared_subnet == SharedSubnet(None, 2, 2)
 
 
-def test_judging_sets_nothing():
-    assert want("{use: bare-metal, acs: judge}").set_acs is None
+@pytest.mark.parametrize(
+    ("acs", "sets", "told"),
+    [
+        ("judge", None, KernelWant()),
+        ("set", True, KernelWant()),  # an argument of before is taken out again
+        ("kernel-argument", True, KernelWant(acs=AcsWant("vms", ("0000:18:00.0", "0000:28:00.0")))),
+        ("null", None, None),
+    ],
+)
+def test_how_acs_is_set_and_what_the_kernel_is_told(acs, sets, told):
+    assert want(f"{{use: vms, acs: {acs}}}").set_acs is sets
+    found = spec((BOX, f"{BOX}\n    numa: {{use: vms, acs: {acs}}}"))
+    assert compile_wants(found, lock())["gpu01"].get("kernel") == told
+
+
+def test_an_argument_that_each_host_computes_is_not_given_by_hand_too():
+    text = "numa: {use: vms, acs: kernel-argument}\n    kernel: {arguments: [quiet, 'pci=config_acs=1@pci:1:2']}"
+    (said,) = refusals((BOX, f"{BOX}\n    {text}"))
+    assert said == "profiles.box.kernel.arguments[1]: numa: {acs: kernel-argument} has each host compute config_acs"
 
 
 @pytest.mark.parametrize(
