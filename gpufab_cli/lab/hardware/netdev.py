@@ -12,7 +12,10 @@ import os
 import socket
 import struct
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 from gpufab_cli.lab.shell import run
 
@@ -22,9 +25,12 @@ _SIOCGIFMTU, _SIOCSIFMTU, _SIOCGIFHWADDR, _SIOCGIFINDEX = 0x8921, 0x8922, 0x8927
 _ARPHRD_ETHER = 1
 _IFREQ = 40  # sizeof(struct ifreq) on 64-bit
 IFF_UP, IFF_RUNNING = 0x1, 0x40
+_RTMGRP = 0x1 | 0x10 | 0x100  # interfaces, their IPv4 addresses, their IPv6 addresses (linux/rtnetlink.h)
+_MESSAGE = 65536
+T = TypeVar("T")
 
 
-def _socket_in(netns: Path) -> socket.socket:
+def _socket_in(netns: Path, make: Callable[[], socket.socket]) -> socket.socket:
     """Makes a socket in another network namespace; only a throw-away thread goes there."""
     made: list[socket.socket] = []
     failed: list[OSError] = []
@@ -35,7 +41,7 @@ def _socket_in(netns: Path) -> socket.socket:
             if ctypes.CDLL(None, use_errno=True).setns(handle, _CLONE_NEWNET):
                 failed.append(OSError(ctypes.get_errno(), f"setns {netns}"))
             else:
-                made.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+                made.append(make())
         finally:
             os.close(handle)
 
@@ -51,7 +57,7 @@ class Links:
     """Interface ioctls in one network namespace."""
 
     def __init__(self, netns: Path) -> None:
-        self._socket = _socket_in(netns)
+        self._socket = _socket_in(netns, partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
 
     def close(self) -> None:
         """Lets go of the namespace, which ends it when nothing else holds it."""
@@ -115,13 +121,61 @@ class Links:
         return [socket.inet_ntoa(e[20:24]) for e in entries if e[:16].rstrip(b"\0").decode() == name]
 
 
+class _Memory:
+    """What was read of a network namespace, forgotten whenever its interfaces or addresses change.
+
+    The kernel tells of a change before the call that makes it returns (rtnetlink(7)), so nobody sees what was before.
+    """
+
+    def __init__(self, netns: Path) -> None:
+        self._news = _socket_in(netns, self._subscribe)
+        self._known: dict[object, Any] = {}
+        self._lock = threading.Lock()
+
+    @staticmethod
+    def _subscribe() -> socket.socket:
+        news = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        news.bind((0, _RTMGRP))
+        return news
+
+    def close(self) -> None:
+        self._news.close()
+
+    def get(self, key: object, read: Callable[[], T]) -> T:
+        with self._lock:
+            if self._changed():
+                self._known.clear()
+            if key not in self._known:
+                self._known[key] = read()
+            found: T = self._known[key]
+            return found
+
+    def _changed(self) -> bool:
+        changed = False
+        try:
+            while self._news.recv(_MESSAGE, socket.MSG_DONTWAIT):
+                changed = True
+        except BlockingIOError:
+            return changed
+        except OSError:  # there were more than the socket holds
+            return True
+        return changed
+
+
 class Node(Links):
     """The node's own interfaces; `pid` is any process inside."""
 
     def __init__(self, pid: int) -> None:
-        super().__init__(Path(f"/proc/{pid}/ns/net"))
+        netns = Path(f"/proc/{pid}/ns/net")
+        super().__init__(netns)
         self.pid = pid
         self._proc = Path(f"/proc/{pid}/net")
+        self._memory = _Memory(netns)
+
+    def close(self) -> None:
+        """Lets go of the namespace."""
+        self._memory.close()
+        super().close()
 
     def ip(self, *argv: str) -> str:
         """What the host's iproute2 says when it is run on the node's interfaces.
@@ -133,13 +187,24 @@ class Node(Links):
 
     def names(self) -> list[str]:
         """All interfaces the node has now, rails and others."""
+        return list(self._memory.get("names", self._names))
+
+    def _names(self) -> list[str]:
         lines = (self._proc / "dev").read_text().splitlines()[2:]
         return [line.split(":", 1)[0].strip() for line in lines]
 
+    def ipv4(self, name: str) -> list[str]:
+        """The IPv4 addresses of an interface in the order they were added."""
+        return list(self._memory.get((4, name), partial(super().ipv4, name)))
+
     def ipv6(self, name: str) -> list[bytes]:
         """The IPv6 addresses of an interface, packed."""
+        rows = self._memory.get(6, self._addresses)
+        return [address for holder, address in rows if holder == name]
+
+    def _addresses(self) -> list[tuple[str, bytes]]:
         rows = (row.split() for row in (self._proc / "if_inet6").read_text().splitlines())
-        return [bytes.fromhex(row[0]) for row in rows if row[5] == name]
+        return [(row[5], bytes.fromhex(row[0])) for row in rows]
 
     def counters(self, name: str) -> list[int]:
         """Columns of /proc/net/dev: eight received, eight sent."""
