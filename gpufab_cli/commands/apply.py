@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from gpufab_cli.audit.audit import AuditReport
     from gpufab_cli.execute.ansible import Listener, Play, Said
+    from gpufab_cli.execute.apply import ApplyReport, Request
     from gpufab_cli.execute.batches import Portions
     from gpufab_cli.execute.doors import Doors
     from gpufab_cli.execute.fabric import Fabric
@@ -133,12 +134,10 @@ def command(
 
     Exit codes: 0 in sync, 1 drift, pending, refused or failed, 2 usage or spec error, 3 only unknown or unreachable.
     """
-    from gpufab_cli.execute.apply import Request, new_run
+    from gpufab_cli.execute.apply import Request
     from gpufab_cli.execute.doors import Doors
     from gpufab_cli.execute.fabric import load_fabric
     from gpufab_cli.execute.limit import select
-    from gpufab_cli.execute.rollout import rollout
-    from gpufab_cli.execute.service import Service
 
     declared = load_fabric(fabric, limit)
     tell_skipped(declared.skipped)
@@ -153,19 +152,8 @@ def command(
         connect_seconds=timeout,
     )
     told = declared.rollout.model_copy(update=_filled(batch=batch, soak_s=soak, verify=False if no_verify else None))
-    doors = context.find_object(Doors) or Doors()
-    service = Service(fabric.parent, declared.drain, declared.resume, doors.command)
-    portions, ways = _portions(told, canary, tuple(declared.wants)), _ways(declared, doors, told, timeout, forks)
-    with _leaving_none_unmentioned(service, tuple(declared.wants)):
-        report = rollout(declared, request, portions, ways=ways, service=service, run=new_run(declared))
-    if output == "json":
-        from gpufab_cli.execute.report import data
-
-        print_json(data(report))
-    else:
-        from gpufab_cli.execute.report import show
-
-        show(report, results(), diff=diff)
+    report = _roll_out(declared, request, context.find_object(Doors) or Doors(), told, canary)
+    _show(report, output, diff=diff)
     return report.exit_code
 
 
@@ -202,6 +190,20 @@ def _leaving_none_unmentioned(service: "Service", hosts: tuple[str, ...]) -> Ite
         if drained:
             progress(f"still drained: {fold(drained)}; the next gpufab apply gives back those that it finds in sync")
         raise
+
+
+def _roll_out(
+    fabric: "Fabric", request: "Request", doors: "Doors", told: "Rollout", canary: str | None
+) -> "ApplyReport":
+    from gpufab_cli.execute.apply import new_run
+    from gpufab_cli.execute.rollout import rollout
+    from gpufab_cli.execute.service import Service
+
+    hosts = tuple(fabric.wants)
+    service = Service(fabric.path.parent, fabric.drain, fabric.resume, doors.command)
+    portions, ways = _portions(told, canary, hosts), _ways(fabric, doors, told, request.connect_seconds, request.forks)
+    with _leaving_none_unmentioned(service, hosts):
+        return rollout(fabric, request, portions, ways=ways, service=service, run=new_run(fabric))
 
 
 def _ways(fabric: "Fabric", doors: "Doors", told: "Rollout", timeout: float, forks: int) -> "Ways":
@@ -243,3 +245,12 @@ def _hear(said: "Said") -> None:
     words = [f"{count} {status}" for status, count in counts.items()]
     words += [f"{'unreachable' if said.unreachable else 'failed'}: {said.problem}"] if said.problem else []
     progress(f"{said.host} {said.feature or 'ansible'}: {', '.join(words) or 'nothing to do'}")
+
+
+def _show(report: "ApplyReport", output: str, *, diff: bool) -> None:
+    from gpufab_cli.execute.report import data, show
+
+    if output == "json":
+        print_json(data(report))
+    else:
+        show(report, results(), diff=diff)
