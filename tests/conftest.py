@@ -13,7 +13,7 @@ FORBIDDEN = ("/sys", "/proc", "/etc/gpufab", "/var/lib/gpufab", "/run/gpufab")
 def _no_host(request, monkeypatch):
     if {"lab", "process"} & set(request.keywords):
         return
-    from gpufab_cli.module_utils import host
+    from gpufab_cli.module_utils import host, programs
 
     def run(argv, seconds, stdin=""):
         raise AssertionError(f"a unit test runs {argv}")
@@ -26,7 +26,7 @@ def _no_host(request, monkeypatch):
             raise AssertionError(f"a unit test opens {full}")
         return full
 
-    monkeypatch.setattr(host, "_run", run)
+    monkeypatch.setattr(programs, "run", run)
     monkeypatch.setattr(host.Reader, "_path", path)
 
 

@@ -19,7 +19,7 @@ from gpufab_cli.execute.apply import ApplyReport, Outcome, Stop
 from gpufab_cli.execute.worse import step_rows
 from gpufab_cli.module_utils.change import Impact
 from gpufab_cli.module_utils.converge import Status, StepResult
-from gpufab_cli.module_utils.program import RESTORE_ALLOW
+from gpufab_cli.module_utils.restore import RESTORE_ALLOW
 from gpufab_cli.module_utils.schema import encode
 
 FORMAT = 1

@@ -7,7 +7,6 @@ that neither zlib's version nor the clock shows.
 
 import io
 import sys
-import zipfile
 from functools import lru_cache
 from typing import Dict
 
@@ -20,7 +19,7 @@ def sources() -> Dict[str, str]:
     """The source text of every module of the core, by its path below the package."""
     # Imported by statements, not by name: so Ansible sees them when it collects what a module needs. Late, because the
     # features import this file.
-    from . import ansible_module, program  # noqa: F401
+    from . import ansible_module, counters, program, restore  # noqa: F401
     from .bind import command  # noqa: F401
     from .dvfs import job  # noqa: F401
     from .features import FEATURES
@@ -44,6 +43,8 @@ def sources() -> Dict[str, str]:
 @lru_cache(maxsize=1)
 def build() -> bytes:
     """The zip, byte-identical for identical sources."""
+    import zipfile  # late: most who import this build nothing
+
     buffer = io.BytesIO()
     files = {f"{PACKAGE}/{path}": text for path, text in sources().items()}
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:

@@ -8,64 +8,45 @@ import errno
 import fcntl
 import hashlib
 import os
-import signal
 import stat
-import subprocess
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Sequence, Tuple, Union
 
-from . import nvml
+from . import programs
 from .change import ABSENT, Absent, Unknown
+from .programs import SEARCH_PATH, HangError, HostError, Output
 from .queries import allowed, batch
-from .texts import plain, whole_lines
 
-# Where vendor and distribution tools live; the environment of sudo, cron or udev is not trusted to say.
-SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+if TYPE_CHECKING:
+    from . import nvml
+
+__all__ = [
+    "SEARCH_PATH",
+    "BusyLockError",
+    "ForbiddenQueryError",
+    "HangError",
+    "Host",
+    "HostError",
+    "Output",
+    "Reader",
+    "sha256",
+]
+
 QUERY_SECONDS = 10.0
 RUN_SECONDS = 60.0
-KILL_SECONDS = 1.0
 USERS_BYTES = 1 << 18  # characters of a user's file that are read; NCCL's own are far smaller
 
 Text = Union[str, Absent, Unknown]
 Names = Union[Tuple[str, ...], Absent, Unknown]
 
 
-class HostError(Exception):
-    """A write or a command that failed, in words for an operator."""
-
-
 class ForbiddenQueryError(Exception):
     """A query outside the allow-list: a mistake in gpufab, never a state of the node."""
 
 
-class HangError(HostError):
-    """A command that did not come back in time."""
-
-
 class BusyLockError(HostError):
     """Another gpufab holds the node."""
-
-
-@dataclass(frozen=True)
-class Output:
-    """What a command printed and how it ended."""
-
-    rc: int
-    stdout: str
-    stderr: str
-
-    @property
-    def error(self) -> str:
-        """The first line that says what went wrong."""
-        lines = [line for text in (self.stderr, self.stdout) for line in text.splitlines() if line.strip()]
-        return f"exit {self.rc}: {lines[0].strip()}" if lines else f"exit {self.rc}"
-
-    @property
-    def whole(self) -> str:
-        """The whole lines of ``stdout``."""
-        return whole_lines(self.stdout)
 
 
 class Reader:
@@ -158,7 +139,7 @@ class Reader:
 
     def installed(self, program: str) -> bool:
         """Whether a program is there to be run."""
-        return _find(program, self._root) is not None
+        return programs.find(program, self._root) is not None
 
     def query(self, *argv: str) -> Union[Output, Unknown]:
         """What a command that only looks prints; Unknown when it is missing, hangs or cannot be started.
@@ -185,7 +166,7 @@ class Reader:
         if argv[0] in self._hung:
             return Unknown(self._hung[argv[0]])
         try:
-            return _run(argv, QUERY_SECONDS, stdin)
+            return programs.run(argv, QUERY_SECONDS, stdin)
         except HangError as error:
             self._hung[argv[0]] = str(error)
             return Unknown(str(error))
@@ -194,10 +175,14 @@ class Reader:
 
     def has_nvml(self) -> bool:
         """Whether the node has NVML."""
+        from . import nvml
+
         return nvml.library() is not None
 
-    def nvml(self, question: Callable[[nvml.Getters], Any]) -> Any:
+    def nvml(self, question: "Callable[[nvml.Getters], Any]") -> Any:
         """What NVML says, as JSON data; ABSENT where the node has no NVML, Unknown when it fails or hangs."""
+        from . import nvml
+
         return nvml.ask(nvml.Getters, question, QUERY_SECONDS)
 
     def uid(self) -> int:
@@ -214,17 +199,19 @@ class Host(Reader):
 
     def run(self, *argv: str, seconds: float = RUN_SECONDS) -> Output:
         """Run a command that changes the node; a non-zero exit is an error, and so is no end within ``seconds``."""
-        output = _run(argv, seconds)
+        output = programs.run(argv, seconds)
         if output.rc != 0:
             raise HostError(f"{' '.join(argv)}: {output.error}")
         return output
 
     def attempt(self, *argv: str, seconds: float = RUN_SECONDS) -> Output:
         """Run a command that changes the node, whose exit status is for the caller to judge."""
-        return _run(argv, seconds)
+        return programs.run(argv, seconds)
 
-    def set_nvml(self, order: Callable[[nvml.Setters], Any]) -> None:
+    def set_nvml(self, order: "Callable[[nvml.Setters], Any]") -> None:
         """Have NVML set something."""
+        from . import nvml
+
         answer = nvml.ask(nvml.Setters, order, RUN_SECONDS)
         if isinstance(answer, (Absent, Unknown)):
             raise HostError(answer.reason if isinstance(answer, Unknown) else f"there is no {nvml.LIBRARY}")
@@ -374,44 +361,3 @@ def _wait_for_lock(handle: int, path: str, seconds: float) -> None:
             time.sleep(0.1)
         else:
             return
-
-
-def _run(argv: Sequence[str], seconds: float, stdin: str = "") -> Output:
-    """Run a command in its own session, so that a hung one is killed with all its children."""
-    program = _find(argv[0])
-    if program is None:
-        raise HostError(f"{argv[0]} is not installed")
-    environment = {"PATH": SEARCH_PATH, "LC_ALL": "C", "HOME": "/"}
-    try:
-        process = subprocess.Popen(
-            [program, *argv[1:]],
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise HostError(f"{argv[0]} cannot be started: {error.strerror}") from error
-    try:
-        stdout, stderr = process.communicate(stdin.encode() or None, timeout=seconds)
-    except subprocess.TimeoutExpired as error:
-        _kill(process)
-        raise HangError(f"{' '.join(argv)} did not answer within {seconds:.0f} s") from error
-    return Output(process.returncode, plain(stdout), plain(stderr))
-
-
-def _kill(process: "subprocess.Popen[bytes]") -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()
-    # One that is stuck in a driver does not even die; waiting for it would be the hang that the limit is to end.
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(KILL_SECONDS)
-
-
-def _find(program: str, root: str = "") -> Optional[str]:
-    candidates: List[str] = [f"{root}{folder}/{program}" for folder in SEARCH_PATH.split(":")]
-    return next((path for path in candidates if os.access(path, os.X_OK)), None)

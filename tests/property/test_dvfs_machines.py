@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from gpufab_cli.lab import machine
 from gpufab_cli.lab.hardware import drift_power
 from gpufab_cli.lab.hardware.state import Fault
-from gpufab_cli.module_utils import planning, program
+from gpufab_cli.module_utils import planning
 from gpufab_cli.module_utils.change import Impact
 from gpufab_cli.module_utils.converge import Order, Status, converge
 from gpufab_cli.module_utils.dvfs import cpu
 from gpufab_cli.module_utils.dvfs.feature import Dvfs
 from gpufab_cli.module_utils.dvfs.want import CpuWant, DvfsWant, GpuPolicy, GpuWant
+from gpufab_cli.module_utils.restore import LATE, restore
 from tests.machine import LabHost
 
 POLICIES = {
@@ -86,7 +87,7 @@ def test_the_invariant_holds_after_any_drift_and_after_a_reboot(name, drifts, da
             drift_power.DRIFTS[drift](host.hardware, gpu)
     check_invariant(host, want)
     host.boot()
-    assert program.restore(host, program.LATE) == program.OK
+    assert restore(host, LATE)
     assert audit(host, want).steps == ()
 
 
@@ -166,5 +167,5 @@ def test_hopper_mig_is_lost_at_a_reboot_and_restored(tmp_path):
     run(host, want, **FULL)
     host.boot()
     assert {path[1] for path in changes(audit(host, want).steps)} == {"mig"}
-    assert program.restore(host, program.LATE) == program.OK
+    assert restore(host, LATE)
     assert all(gpu.mig for gpu in host.hardware.state.gpus)

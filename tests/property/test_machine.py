@@ -7,11 +7,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from gpufab_cli.lab.hardware import sriov
-from gpufab_cli.module_utils import planning, program
+from gpufab_cli.module_utils import planning
 from gpufab_cli.module_utils.change import Impact
 from gpufab_cli.module_utils.converge import Order, Status, converge
 from gpufab_cli.module_utils.features import FEATURES
 from gpufab_cli.module_utils.firmware import want as firmware
+from gpufab_cli.module_utils.restore import EARLY, restore
 from gpufab_cli.module_utils.sriov.want import PortWant, SriovWant, VfWant
 from tests.machine import LabHost
 
@@ -98,7 +99,7 @@ def test_vfs(tmp_path_factory, kind, data):
     want = SriovWant((PortWant("compute/0", PCI, vfs, autoprobe=data.draw(flag, "autoprobe")),))
     holds(host, "sriov", want)
     host.boot()
-    assert program.restore(host, program.EARLY) == program.OK
+    assert restore(host, EARLY)
     assert drift(host, "sriov", want) == set()
 
 

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpufab_cli.module_utils import program
 from gpufab_cli.module_utils.mpi.files import UCX_CONF
 from gpufab_cli.module_utils.nccl_env.files import CONTAINERS, NCCL_CONF
+from gpufab_cli.module_utils.restore import EARLY, restore
 from tests.unit.core.rails_node import lossless, machine, mpi, nccl
 from tests.unit.core.test_mpi import DEBIAN, MCA, with_mpi
 
@@ -38,5 +38,6 @@ def test_nccl_and_mpi(tmp_path_factory, found, variables, containers):
     host.boot()
     for path in (NCCL_CONF, MCA):  # an image of before
         host.files.pop(path)
-    assert program.restore(host, program.EARLY) == program.restore(host, program.EARLY) == program.OK
+    assert restore(host, EARLY)
+    assert restore(host, EARLY)
     assert {name: drift(host, name, want) for name, want in wishes.items()} == {"nccl_env": set(), "mpi": set()}

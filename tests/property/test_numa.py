@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from gpufab_cli.audit.values import difference
 from gpufab_cli.lab.hardware import interrupts
 from gpufab_cli.lab.hardware.sysfs.numa import THP
-from gpufab_cli.module_utils import planning, program
+from gpufab_cli.module_utils import planning
 from gpufab_cli.module_utils.change import ABSENT, Unknown
 from gpufab_cli.module_utils.features import FEATURES
 from gpufab_cli.module_utils.numa import irq_plan
 from gpufab_cli.module_utils.numa.seen import BridgeSeen, NumaSeen, PortSeen
 from gpufab_cli.module_utils.numa.want import NumaWant, PortWant, SharedSubnet
+from gpufab_cli.module_utils.restore import EARLY, LATE, restore
 from tests.machine import LabHost
 from tests.property.test_machine import drift, holds, relaxed
 
@@ -88,8 +89,8 @@ def test_nodes(tmp_path_factory, kind, data):
     wish = want(data, host)
     holds(host, "numa", wish)
     host.boot()
-    assert program.restore(host, program.EARLY) == program.OK
-    assert program.restore(host, program.LATE) == program.OK
+    assert restore(host, EARLY)
+    assert restore(host, LATE)
     assert drift(host, "numa", wish) == set()
 
 

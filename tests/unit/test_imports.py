@@ -36,6 +36,18 @@ def test_the_core_imports_itself_relatively_and_the_standard_library(repository)
                 assert module.split(".")[0] in sys.stdlib_module_names, f"{path}: {module}"
 
 
+def test_only_the_doors_run_programs(repository):
+    for path in files(repository, "module_utils"):
+        names = {
+            name
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for name in (getattr(node, "module", None) or "", *(alias.name for alias in node.names))
+        }
+        if {"programs", "subprocess"} & names:
+            assert path.name in ("host.py", "programs.py"), path
+
+
 @pytest.mark.parametrize(
     ("folder", "forbidden"),
     [

@@ -8,7 +8,7 @@ from ..devices import Devices
 from ..host import Host, Reader, sha256
 from ..snapshot import Snapshot
 from ..units import show
-from .files import EARLY, LATE, LINKS, contents
+from .files import EARLY, LATE, LINKS, contents, paths
 from .seen import NodeSeen
 from .want import NodeWant
 
@@ -29,7 +29,7 @@ class Node:
     def gather(self, host: Reader, devices: Devices, want: NodeWant) -> NodeSeen:  # noqa: ARG002
         """Digest the files and look at the restore units."""
         return NodeSeen(
-            files={path: _digest(host, path) for path in contents()},
+            files={path: _digest(host, path) for path in paths()},
             links={path: host.link(path) for path, _ in LINKS},
             strays=_strays(host, want),
             restore_disabled=_restore_disabled(host),

@@ -85,6 +85,16 @@ def _unit(
 
 def contents() -> Dict[str, bytes]:
     """Every file by path, as this version of gpufab wants it."""
+    return {PROGRAM: build(), **_texts()}
+
+
+def paths() -> Tuple[str, ...]:
+    """Where they are. Who only looks does not pay for building the program."""
+    return (PROGRAM, *_texts())
+
+
+def _texts() -> Dict[str, bytes]:
+    """All but the program."""
     early = _unit("gpufab: restore before the network", _EARLY_ORDER, "early", 120, wanted_by="sysinit.target")
     late = _unit("gpufab: restore after the drivers", _LATE_ORDER, "late", 180, wanted_by="multi-user.target")
     # Ten seconds: the driver binds to eight GPUs, and nvidia-persistenced is started by whoever reloaded it.
@@ -92,7 +102,6 @@ def contents() -> Dict[str, bytes]:
     # Two seconds: names and RDMA devices settle after a driver has added the netdev.
     device = _unit("gpufab: restore the port at %i", _DEVICE_ORDER, "device %i", 120, wait=2)
     return {
-        PROGRAM: build(),
         f"{UNITS}/{EARLY}": early,
         f"{UNITS}/{LATE}": late,
         f"{UNITS}/{DEVICE}": device,

@@ -115,7 +115,7 @@ def test_what_a_batch_prints_is_read_through_the_real_door(tmp_path, monkeypatch
     tool = tmp_path / "dcb"
     tool.write_text("#!/bin/sh\nprintf '%s' \"$*: \"\ncat\n")
     tool.chmod(0o755)
-    monkeypatch.setattr("gpufab_cli.module_utils.host.SEARCH_PATH", str(tmp_path) + ":/usr/bin:/bin")
+    monkeypatch.setattr("gpufab_cli.module_utils.programs.SEARCH_PATH", str(tmp_path) + ":/usr/bin:/bin")
     command = ("dcb", "-j", "pfc", "show", "dev", "ens1")
     assert Host("/").batch([command]).stdout == "-j -f -b -: pfc show dev ens1\n"
     tool.write_text("#!/bin/sh\nexec sleep 60\n")

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from gpufab_cli.module_utils import desired, planning, program
+from gpufab_cli.module_utils import desired, planning
 from gpufab_cli.module_utils.change import ABSENT, Impact, Unknown
 from gpufab_cli.module_utils.converge import Order, Status, converge
 from gpufab_cli.module_utils.dvfs import job
 from gpufab_cli.module_utils.dvfs.feature import Dvfs
 from gpufab_cli.module_utils.dvfs.want import GpuPolicy, JobsWant
 from gpufab_cli.module_utils.host import BusyLockError, HostError
+from gpufab_cli.module_utils.restore import EARLY, LATE, restore
 from tests.fakes import ok
 
 from .dvfs_node import GPU0, GPU1, H100, POLICY, GpuHost, want
@@ -75,7 +76,7 @@ def test_what_a_reload_or_reboot_loses_is_drift_and_comes_back(applied, event):
     lost = {(pci, name) for pci in BOTH for name in ("persistence", "power_limit_w", "graphics_mhz")}
     assert drift(audit(applied)) == lost
     assert "dvfs.changed-again" not in [finding.code for finding in audit(applied).findings]
-    assert program.restore(applied, program.LATE) == program.OK
+    assert restore(applied, LATE)
     assert applied.locks == {(pci, "-lgc"): (1200, 1980) for pci in BOTH}
     assert audit(applied).clean
 
@@ -170,10 +171,10 @@ def test_before_persistenced_has_started_nothing_is_known_and_early_restore_leav
     applied.systemd["nvidia-persistenced"] = "LoadState=loaded\nActiveState=inactive\nUnitFileState=enabled\nJob=42"
     assert all(step.unknowns for step in audit(applied).steps if step.name == "dvfs gpus")
     writes = len(applied.writes)
-    assert program.restore(applied, program.EARLY) == program.OK
+    assert restore(applied, EARLY)
     assert len(applied.writes) == writes
     applied.systemd["nvidia-persistenced"] = "LoadState=loaded\nActiveState=active\nUnitFileState=enabled"
-    assert program.restore(applied, program.LATE) == program.OK
+    assert restore(applied, LATE)
     assert audit(applied).clean
 
 
@@ -185,15 +186,15 @@ def test_mig_is_made_with_consent_only():
     assert audit(host, wish).clean
 
 
-@pytest.mark.parametrize("phase", [program.LATE, program.EARLY])
+@pytest.mark.parametrize("phase", [LATE, EARLY])
 def test_mig_that_the_driver_lost_comes_back_without_asking_again(phase):
     host, wish = node(), want(GpuPolicy(mig=True), (GPU0,))
     run(host, wish)
-    assert program.restore(host, phase) == program.FAILED  # nobody has ever consented
+    assert not restore(host, phase)  # nobody has ever consented
     run(host, wish, allow=frozenset({Impact.GPU_RESET}))
     host.gpus[GPU0] = replace(host.gpus[GPU0], mig=False, mig_pending=False)
     host.load(GPU0, 78)
-    assert program.restore(host, phase) == program.OK
+    assert restore(host, phase)
     assert host.gpus[GPU0].mig is True
 
 
@@ -316,7 +317,7 @@ def test_a_job_of_an_earlier_boot_counts_for_nothing(applied):
     job.begin(applied, slurm())
     applied.files["/proc/sys/kernel/random/boot_id"] = "boot-2\n"
     applied.reload()
-    assert program.restore(applied, program.LATE) == program.OK
+    assert restore(applied, LATE)
     assert limits(applied) == {GPU0: 650.0, GPU1: 650.0}
 
 

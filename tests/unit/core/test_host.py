@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from gpufab_cli.module_utils import host as doors
+from gpufab_cli.module_utils import programs
 from gpufab_cli.module_utils.change import ABSENT, Unknown
 from gpufab_cli.module_utils.host import BusyLockError, ForbiddenQueryError, HangError, Host, HostError, Output
 from gpufab_cli.module_utils.queries import allowed
@@ -98,7 +99,7 @@ def program(tmp_path, text):
 
 @pytest.mark.process
 def test_commands_are_killed_with_their_children_and_never_asked_twice(tmp_path, monkeypatch):
-    monkeypatch.setattr(doors, "SEARCH_PATH", str(tmp_path))
+    monkeypatch.setattr(programs, "SEARCH_PATH", str(tmp_path))
     monkeypatch.setattr(doors, "QUERY_SECONDS", 0.5)
     query = ("dcb", "-j", "pfc", "show", "dev", "ens1")
     assert Host().query(*query) == Unknown("dcb is not installed")
@@ -116,7 +117,7 @@ def test_commands_are_killed_with_their_children_and_never_asked_twice(tmp_path,
 
 @pytest.mark.process
 def test_a_command_that_does_not_even_die_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(doors, "KILL_SECONDS", 0.2)
+    monkeypatch.setattr(programs, "KILL_SECONDS", 0.2)
     kill, left = os.killpg, []
     monkeypatch.setattr(os, "killpg", lambda group, _: left.append(group))
     try:

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from gpufab_cli.module_utils import desired, program
+from gpufab_cli.module_utils.restore import LATE, Phase, restore
 
 from .test_converge import Toy, ToyWant, node, values
 
@@ -15,8 +16,10 @@ def toys(monkeypatch):
     """Two features of one kind, in the order in which they are restored."""
     first, second = Toy(), Toy()
     first.name = "alpha"
-    monkeypatch.setattr(program, "FEATURES", {"alpha": first, "toy": second})
-    monkeypatch.setattr(program, "WANT_TYPES", {"alpha": ToyWant, "toy": ToyWant})
+    for module in ("features", "restore"):
+        names = f"gpufab_cli.module_utils.{module}"
+        monkeypatch.setattr(f"{names}.FEATURES", {"alpha": first, "toy": second})
+        monkeypatch.setattr(f"{names}.WANT_TYPES", {"alpha": ToyWant, "toy": ToyWant})
     return first, second
 
 
@@ -32,7 +35,7 @@ def remembering(host):
 def test_a_kept_wish_is_brought_back(toys, capsys):
     host = remembering(node(p=1))
     kept(host, "toy")
-    assert program.restore(host, program.LATE) == program.OK
+    assert restore(host, LATE)
     assert values(host) == {"p/a": "2", "p/b": "2"}
     assert "late: toy p: made" in capsys.readouterr().err
 
@@ -42,7 +45,7 @@ def test_one_damaged_file_keeps_no_other_wish_from_its_turn(toys, text, capsys):
     host = remembering(node(p=1))
     kept(host, "alpha", text)
     kept(host, "toy")
-    assert program.restore(host, program.LATE) == program.FAILED
+    assert not restore(host, LATE)
     assert values(host) == {"p/a": "2", "p/b": "2"}
     assert "late: alpha: " in capsys.readouterr().err
 
@@ -50,14 +53,14 @@ def test_one_damaged_file_keeps_no_other_wish_from_its_turn(toys, text, capsys):
 def test_without_a_memory_of_management_ports_nothing_is_touched(toys):
     host = node(p=1)
     kept(host, "toy")
-    assert program.restore(host, program.LATE) == program.FAILED
+    assert not restore(host, LATE)
     assert values(host) == {"p/a": "1", "p/b": "1"}
 
 
 def test_a_device_restore_touches_that_device_alone(toys):
     host = remembering(node(p=1, q=1))
     kept(host, "toy", desired.desired_text("toy", ToyWant({"p": 2, "q": 2})))
-    assert program.restore(host, program.Phase("device", device="q")) == program.OK
+    assert restore(host, Phase("device", device="q"))
     assert values(host) == {"p/a": "1", "p/b": "1", "q/a": "2", "q/b": "2"}
 
 

@@ -7,11 +7,12 @@ import pytest
 from gpufab_cli.lab.hardware import sriov
 from gpufab_cli.lab.hardware.drift import DRIFTS
 from gpufab_cli.lab.hardware.state import Fault
-from gpufab_cli.module_utils import desired, planning, program
+from gpufab_cli.module_utils import desired, planning
 from gpufab_cli.module_utils.change import Impact
 from gpufab_cli.module_utils.converge import Order, Status, converge
 from gpufab_cli.module_utils.features import FEATURES, WANT_TYPES
 from gpufab_cli.module_utils.host import HostError
+from gpufab_cli.module_utils.restore import EARLY, LATE, Phase, restore
 from gpufab_cli.module_utils.sriov.want import PortWant, SriovWant, VfWant
 from tests.machine import LabHost
 
@@ -86,7 +87,7 @@ def test_the_count_goes_up_and_down_and_survives_a_reboot(host):
     before = [(v.mac, v.node_guid, v.port_guid, v.own_guid) for v in vfs(host)]
     host.boot()
     assert vfs(host) == []
-    assert program.restore(host, program.EARLY) == program.OK
+    assert restore(host, EARLY)
     assert [(v.mac, v.node_guid, v.port_guid, v.own_guid) for v in vfs(host)] == before
     assert drift(host, wish(3, host.kind)) == set()
 
@@ -96,7 +97,7 @@ def test_an_early_restore_that_is_started_again_leaves_a_device_in_use_alone(eth
     ethernet.boot()
     ethernet.files["/proc/77/comm"] = "python\n"
     ethernet.links["/proc/77/fd/3"] = "/dev/infiniband/uverbs0"
-    assert program.restore(ethernet, program.EARLY) == program.FAILED
+    assert not restore(ethernet, EARLY)
     assert vfs(ethernet) == []
 
 
@@ -244,7 +245,7 @@ def test_lost_vfs_are_drift_and_come_back_with_their_addresses(host):
     before = [(v.mac, v.node_guid, v.port_guid, v.own_guid) for v in vfs(host)]
     DRIFTS["driver-reload"](host.hardware, place(host).netdev)
     assert (PCI, "numvfs") in drift(host, wish(3, host.kind))
-    assert program.restore(host, program.Phase("device", device=PCI)) == program.OK
+    assert restore(host, Phase("device", device=PCI))
     assert [(v.mac, v.node_guid, v.port_guid, v.own_guid) for v in vfs(host)] == before
 
 
@@ -314,7 +315,7 @@ def test_a_restore_takes_no_vfs_away(ethernet):
     settle(ethernet, wish(4))
     sriov.set_count(ethernet.hardware, place(ethernet), 0)
     sriov.set_count(ethernet.hardware, place(ethernet), 2)
-    assert program.restore(ethernet, program.LATE) == program.FAILED
+    assert not restore(ethernet, LATE)
     assert len(vfs(ethernet)) == 2
 
 
