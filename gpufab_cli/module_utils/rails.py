@@ -10,7 +10,7 @@ from typing import Annotated, Dict, Iterator, Literal, Optional, Tuple, Union
 
 from . import identity
 from .change import ABSENT, Finding, Step, Unknown
-from .devices import Devices, Nic
+from .devices import INFINIBAND, Devices, Nic
 from .host import Reader
 from .roce import gids, probe
 from .roce.gather import is_candidate, lag_owner
@@ -66,6 +66,13 @@ def gather(host: Reader, devices: Devices, rails: Tuple[RailWant, ...]) -> Dict[
         nic.pci: RailSeen(dcbs[name].trust, dcbs[name].dscp, dcbs[name].pfc, gids.read(host, rdma_name(devices, nic)))
         for name, nic in nics.items()
     }
+
+
+def device_ports(host: Reader, devices: Devices) -> Dict[str, Tuple[str, ...]]:
+    """The ports of every RDMA device by its name; one that shows none is left out."""
+    names = [device.name for nic in devices.nics for device in nic.rdma]
+    found = {name: host.names(f"{INFINIBAND}/{name}/ports") for name in names}
+    return {name: ports for name, ports in found.items() if isinstance(ports, tuple)}
 
 
 def rdma_name(devices: Devices, nic: Nic) -> Optional[str]:

@@ -374,6 +374,12 @@ nccl() {
     files nccl/enroot /etc/enroot/environ.d/50-gpufab-nccl.env
     files nccl/env-file /etc/gpufab/nccl.env
     probe nccl/slurm /etc/slurm/gpufab-task-prolog.sh
+    section nccl/libraries 0
+    for library in /usr/lib/*-linux-gnu /usr/lib64 /usr/local/lib; do
+        for library in "$library"/libnccl.so.*.*.*; do
+            [ -e "$library" ] && printf '%s\n' "${library##*/libnccl.so.}"
+        done
+    done
 }
 
 # What UCX and each Open MPI are told, and whether the program that binds ranks runs.

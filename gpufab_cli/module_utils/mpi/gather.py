@@ -37,6 +37,7 @@ def gather(host: Reader, devices: Devices, want: MpiWant) -> MpiSeen:
         files={path: settings_file.read(host, path) for path in paths},
         program=sha256(program) if isinstance(program, bytes) else program,
         ports=rails.gather(host, devices, want.rails),
+        device_ports=rails.device_ports(host, devices),
         interfaces=interfaces if isinstance(interfaces, tuple) else (),
         jobs=jobs_environment.gather(host),
     )

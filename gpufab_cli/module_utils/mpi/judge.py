@@ -47,9 +47,11 @@ def _net_devices(devices: Devices, seen: MpiSeen, who: str, values: Mapping[str,
     names = {device.name for nic in devices.nics for device in nic.rdma}
     for word in text.lstrip("^").split(","):
         name, _, port = word.partition(":")
-        if word in OTHERS or word in seen.interfaces or (name in names and port):
+        there = name in names and port != "" and port in seen.device_ports.get(name, (port,))
+        if there or word in OTHERS or word in seen.interfaces:
             continue
-        why = f"{word} lacks its port, {word}:1" if name in names else f"no device is called {name}"
+        lacks = f"{name} has no port {port}" if port else f"{word} lacks its port, {word}:1"
+        why = lacks if name in names else f"no device is called {name}"
         yield Finding("mpi.net-devices", (who, NET), why)
 
 

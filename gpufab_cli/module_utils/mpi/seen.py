@@ -26,5 +26,6 @@ class MpiSeen:
     files: Dict[str, Union[str, Absent, Unknown]] = field(default_factory=dict)
     program: Union[str, Absent, Unknown] = ""
     ports: Dict[str, RailSeen] = field(default_factory=dict)
+    device_ports: Dict[str, Tuple[str, ...]] = field(default_factory=dict)
     interfaces: Tuple[str, ...] = ()
     jobs: Union[Tuple[Job, ...], Unknown] = ()

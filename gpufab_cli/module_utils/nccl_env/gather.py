@@ -35,6 +35,7 @@ def gather(host: Reader, devices: Devices, want: NcclEnvWant) -> NcclEnvSeen:
         unread_homes=unread,
         libraries=libraries(host),
         ports=rails.gather(host, devices, want.rails),
+        device_ports=rails.device_ports(host, devices),
         interfaces=interfaces if isinstance(interfaces, tuple) else (),
         jobs=jobs,
         strangers=tuple(_strangers(host, told, jobs if isinstance(jobs, tuple) else ())),

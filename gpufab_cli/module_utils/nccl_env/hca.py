@@ -5,16 +5,17 @@ leaves out (NVIDIA/nccl, parseStringList and matchIfList).
 """
 
 from dataclasses import dataclass
-from typing import Iterable, Tuple
+from typing import Iterable, Mapping, Tuple
 
 
 @dataclass(frozen=True)
 class NameList:
-    """A list as NCCL reads it; names without their ports."""
+    """A list as NCCL reads it: names, and the port of each, "" where any is meant."""
 
     names: Tuple[str, ...]
     exact: bool
     excludes: bool
+    ports: Tuple[str, ...] = ()
 
     def matched(self, name: str, devices: Iterable[str]) -> Tuple[str, ...]:
         """The devices that one name of the list stands for."""
@@ -35,14 +36,23 @@ class NameList:
         """The names that no device answers to."""
         return tuple(name for name in self.names if not self.matched(name, devices))
 
+    def portless(self, devices: Mapping[str, Tuple[str, ...]]) -> Tuple[str, ...]:
+        """The entries, as NAME:PORT, that mean a port which none of their devices has; the list takes it for none."""
+        wrong = []
+        for name, port in zip(self.names, self.ports):
+            matched = self.matched(name, devices)
+            if port and matched and not any(port in devices[device] for device in matched):
+                wrong.append(f"{name}:{port}")
+        return tuple(wrong)
+
 
 def parse(text: str) -> NameList:
     """A list as it is written."""
     excludes = text.startswith("^")
     rest = text[1:] if excludes else text
     exact = rest.startswith("=")
-    words = (rest[1:] if exact else rest).split(",")
-    return NameList(tuple(word.partition(":")[0] for word in words if word), exact, excludes)
+    words = [word.partition(":") for word in (rest[1:] if exact else rest).split(",") if word]
+    return NameList(tuple(word[0] for word in words), exact, excludes, tuple(word[2] for word in words))
 
 
 def exact_list(names: Iterable[str], port: str = "") -> str:

@@ -95,6 +95,10 @@ def _hcas(node: Node, who: str, values: Mapping[str, str]) -> Iterator[Finding]:
         there = ", ".join(node.rdma[:MOST]) + (", …" if node.rdma[MOST:] else "")
         words = f"no RDMA device is called {', '.join(unmatched)}; there are {there or 'none'}"
         yield Finding("nccl.no-match", path, words)
+    portless = () if found.excludes else found.portless(node.seen.device_ports)
+    if portless:
+        words = f"no RDMA device has the port of {', '.join(portless[:MOST])}: NCCL leaves it out and says nothing"
+        yield Finding("nccl.no-match", path, words)
 
 
 def _sockets(node: Node, who: str, values: Mapping[str, str]) -> Iterator[Finding]:

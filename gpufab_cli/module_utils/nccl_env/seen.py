@@ -28,6 +28,8 @@ class NcclEnvSeen:
     libraries: Tuple[str, ...] = ()
     """The releases of the NCCL libraries in the system's folders."""
     ports: Dict[str, RailSeen] = field(default_factory=dict)
+    device_ports: Dict[str, Tuple[str, ...]] = field(default_factory=dict)
+    """The ports of each RDMA device, by its name."""
     interfaces: Tuple[str, ...] = ()
     """Every network interface there is."""
     jobs: Union[Tuple[Job, ...], Unknown] = ()

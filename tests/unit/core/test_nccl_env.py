@@ -225,6 +225,29 @@ def test_report_45_names_are_prefixes_unless_told_otherwise(value, code):
     assert (f"{'leaves out' if '^' in value else 'also takes'} {', '.join(caught)}" if caught else None) == code
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("=mlx5_0:2,mlx5_1:1", "no RDMA device has the port of mlx5_0:2: NCCL leaves it out and says nothing"),
+        ("mlx5_1:2", "no RDMA device has the port of mlx5_1:2: NCCL leaves it out and says nothing"),
+        ("mlx5:2", "no RDMA device has the port of mlx5:2: NCCL leaves it out and says nothing"),
+        ("=mlx5_0:x", "no RDMA device has the port of mlx5_0:x: NCCL leaves it out and says nothing"),
+        ("=mlx5_0:1,mlx5_1", None),
+        ("^mlx5_0:2", None),
+    ],
+)
+def test_a_port_that_no_device_has_is_told(host, value, said):
+    process(host, "77", {"NCCL_IB_HCA": value})
+    assert codes(host) == (["nccl.no-match"] if said else [])
+    assert said is None or words(host, "nccl.no-match") == said
+
+
+def test_the_second_port_of_a_function_that_has_two_is_one(tmp_path):
+    devices = {"mlx5_0": ("1", "2"), "mlx5_1": ("1",)}
+    assert hca.parse("=mlx5_0:2").portless(devices) == ()
+    assert hca.parse("mlx5:2").portless(devices) == ()
+
+
 def test_report_46_a_site_s_own_class_is_right_where_its_nics_keep_it(host):
     process(host, "77", {"NCCL_IB_TC": "104", "UCX_TLS": "tcp", "UCX_NET_DEVICES": "eth0"})
     assert codes(host) == []  # without ECN, and the same DSCP
