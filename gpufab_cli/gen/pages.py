@@ -209,7 +209,7 @@ allow: [service-restart]
             "them. Sets NUMA balancing, zone reclaim, transparent and per-node huge pages, ARP settings of ports that "
             "share a subnet, and the largest PCI Express read request of ports.",
             "ACS of PCI Express bridges is computed for each from its place in the tree and from who uses the devices; "
-            "setting it needs consent to traffic. Everything is restored at boot.",
+            "setting it needs consent to traffic, as do ARP settings that get stricter. All is restored at boot.",
         ),
         example="""\
 irq: local

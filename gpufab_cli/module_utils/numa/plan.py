@@ -1,9 +1,10 @@
 """Decide what would change in a node's interrupts, memory and PCI Express. Pure."""
 
+from dataclasses import replace
 from typing import Iterator, Tuple
 
 from .. import identity
-from ..change import ABSENT, Change, Finding, Plan, Step, Unknown, Where
+from ..change import ABSENT, Change, Finding, Impact, Plan, Step, Unknown, Where
 from ..devices import Devices, Nic
 from ..snapshot import Snapshot
 from ..texts import natural
@@ -22,7 +23,7 @@ CODES = {
 
 
 def plan(snapshot: Snapshot, want: NumaWant) -> Plan:
-    """A step each for irqbalance, the kernel's settings, ACS, each port and huge pages, which may not all be found."""
+    """A step each for irqbalance, the kernel's settings, ACS, each port, its subnet, and huge pages at last."""
     seen: NumaSeen = snapshot.seen[FEATURE]
     acs, findings = bridges.plan(snapshot.devices, seen, want)
     parts = [Step("numa irqbalance", tuple(_irqbalance(seen, want)), blocked=_policy_taken(seen, want))]
@@ -34,7 +35,7 @@ def plan(snapshot: Snapshot, want: NumaWant) -> Plan:
             findings += [problem] if problem is not None else []
             continue
         findings += _port_findings(snapshot.devices, seen, want, port, nic)
-        parts.append(_port(snapshot.devices, seen, want, port, nic))
+        parts += [_port(snapshot.devices, seen, want, port, nic), _subnet(snapshot.devices, seen, want, port, nic)]
     parts.append(Step("numa hugepages", tuple(_hugepages(seen, want))))
     findings += [*_unsupported(seen, want), *_placeless(seen, want)]
     findings += [*_contradicted(seen), *_nodes(snapshot.devices, want)]
@@ -100,16 +101,24 @@ def _hugepages(seen: NumaSeen, want: NumaWant) -> Iterator[Change]:
 
 
 def _port(devices: Devices, seen: NumaSeen, want: NumaWant, port: PortWant, nic: Nic) -> Step:
-    """All that is set of one port. A port that the node depends on needs consent, as everywhere."""
-    changes = (
-        *_irqs(devices, seen, want, port, nic),
-        *_sysctls(devices, seen, want, port, nic),
-        *_request(seen, want, port),
-    )
-    netdevs = nic.netdevs
-    impact = frozenset(impact for netdev in netdevs for impact in identity.management(netdev))
-    blocked = next((words for netdev in netdevs if (words := identity.undecidable(netdev))), "")
-    return Step(f"{FEATURE} {port.rail}", changes, impact, port.pci, blocked)
+    """What is set of one port itself."""
+    changes = (*_irqs(devices, seen, want, port, nic), *_request(seen, want, port))
+    return _careful(Step(f"{FEATURE} {port.rail}", changes, device=port.pci), nic)
+
+
+def _subnet(devices: Devices, seen: NumaSeen, want: NumaWant, port: PortWant, nic: Nic) -> Step:
+    """ARP and reverse path of its interfaces. What is answered or let in no more may be what somebody relies on."""
+    changes = tuple(_sysctls(devices, seen, want, port, nic))
+    stricter = any(shared.stricter(change, seen.every) for change in changes)
+    impact = frozenset({Impact.TRAFFIC}) if stricter else frozenset()
+    return _careful(Step(f"{FEATURE} {port.rail} subnet", changes, impact, port.pci), nic)
+
+
+def _careful(step: Step, nic: Nic) -> Step:
+    """A port that the node depends on needs consent, as everywhere."""
+    impact = frozenset(impact for netdev in nic.netdevs for impact in identity.management(netdev))
+    blocked = next((words for netdev in nic.netdevs if (words := identity.undecidable(netdev))), "")
+    return replace(step, impact=step.impact | impact, blocked=blocked)
 
 
 def _irqs(devices: Devices, seen: NumaSeen, want: NumaWant, port: PortWant, nic: Nic) -> Iterator[Change]:

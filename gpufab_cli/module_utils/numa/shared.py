@@ -1,11 +1,19 @@
 """Ports of one node in one IP subnet: any of them answers ARP for any address unless the kernel is told not to."""
 
 import ipaddress
-from typing import Dict, Iterator, Optional, Tuple, Union
+from typing import Dict, Iterator, Mapping, Optional, Tuple, Union
 
+from ..change import ABSENT, Change
 from ..devices import Devices, Netdev, Nic, Upper
+from ..texts import natural
+from .seen import Text
 from .sysctls import ARP
 from .want import SharedSubnet
+
+_STRICTNESS = {"arp_ignore": (0, 1, 2), "rp_filter": (0, 2, 1)}
+"""How much each value refuses (networking/ip-sysctl.rst): of arp_ignore 1 other interfaces' addresses, an address on lo
+that peers know by ARP among them, 2 also senders of other subnets; of rp_filter 2 unreachable sources, 1 all that comes
+by another way than answers go. arp_announce chooses the sender of requests and refuses nothing."""
 
 
 def interfaces(nic: Nic) -> Iterator[Tuple[str, Tuple[str, ...]]]:
@@ -41,6 +49,16 @@ def sharing(devices: Devices, nic: Nic) -> Tuple[str, ...]:
 
 def _overlap(one: str, two: str) -> bool:
     return ipaddress.IPv4Network(one).overlaps(ipaddress.IPv4Network(two))
+
+
+def stricter(change: Change, every: Mapping[str, Text]) -> bool:
+    """Whether the kernel answers less ARP, or lets fewer packets in, than before; ``every``: the values of ``all``."""
+    name = change.path[1].rpartition("/")[2]
+    order = _STRICTNESS.get(name, ())
+    before, after, common = natural(change.current), natural(change.desired), natural(every.get(name, ABSENT)) or 0
+    if before is None or after is None or max(before, after, common) >= len(order):
+        return False
+    return order[max(after, common)] > order[max(before, common)]
 
 
 def wanted(devices: Devices, nic: Nic, wish: Optional[SharedSubnet]) -> Dict[str, str]:

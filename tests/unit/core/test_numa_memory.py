@@ -91,7 +91,9 @@ def test_report_42_ports_in_one_subnet_are_told_and_set_one_by_one(sharing):
         "0000:40:00.0",
     }
     wish = want(host, irq=None, shared_subnet=OCI)
-    assert run(host, wish).failures(False) == ()
+    refused = {result.step.name for result in run(host, wish).steps if result.status is Status.REFUSED}
+    assert refused == {"numa compute/0 subnet", "numa compute/1 subnet"}  # ARP is answered less: consent
+    run(host, wish, allow=frozenset({Impact.TRAFFIC}), busy_ok=True)
     values = {name: [host.read(f"{CONF}/{name}/{key}") for key in sysctls.ARP] for name in ("all", *names)}
     assert values == {"all": ["0"] * 3, names[0]: ["2", "1", "2"], names[1]: ["2", "1", "2"], names[2]: ["0"] * 3}
     assert plan(host, wish).clean
@@ -116,6 +118,33 @@ def test_the_kernel_takes_the_larger_of_all_and_the_interface(sharing, every, wa
     assert (("numa.sysctl-overruled", "0000:18:00.0") in codes(host, wish)) is told
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "stricter"),  # of the interface before and after, and of all
+    [
+        ("rp_filter", (0, 2, 0), True),  # unreachable sources are let in no more
+        ("rp_filter", (2, 1, 0), True),
+        ("rp_filter", (1, 2, 0), False),  # 2 is the loose one
+        ("rp_filter", (1, 0, 0), False),
+        ("rp_filter", (0, 1, 2), False),  # the kernel takes the larger number, and that stays 2
+        ("rp_filter", (0, 2, 1), False),  # 1 before, 2 after
+        ("arp_ignore", (0, 1, 0), True),
+        ("arp_ignore", (1, 2, 0), True),
+        ("arp_ignore", (2, 1, 0), False),
+        ("arp_ignore", (0, 1, 2), False),
+        ("arp_announce", (0, 2, 0), False),
+    ],
+)
+def test_what_refuses_more_than_before_needs_consent_to_traffic(sharing, name, values, stricter):
+    (host, names), (before, after, every) = sharing, values
+    host.files[f"{CONF}/all/{name}"] = str(every)
+    for netdev in names:
+        host.files[f"{CONF}/{netdev}/{name}"] = str(before)
+    wish = want(host, irq=None, shared_subnet=SharedSubnet(**{name: after}))
+    steps = [step for step in plan(host, wish).steps if step.name.startswith("numa compute")]
+    assert [step.name for step in steps] == ["numa compute/0 subnet", "numa compute/1 subnet"]
+    assert {step.impact for step in steps} == {frozenset({Impact.TRAFFIC}) if stricter else frozenset()}
+
+
 def test_a_name_with_a_dot_is_a_path_of_its_own(tmp_path):
     host = FakeHost({f"{CONF}/bond0.100/arp_ignore": "1"})
     assert sysctls.read(host, sysctls.of_interface("bond0.100", "arp_ignore")) == "1"
@@ -124,9 +153,9 @@ def test_a_name_with_a_dot_is_a_path_of_its_own(tmp_path):
 @pytest.mark.parametrize(
     ("carries", "impact", "blocked"),
     [
-        ((), frozenset(), ""),
-        (("the default route",), frozenset({Impact.MANAGEMENT_PORT}), ""),
-        (Unknown("ip fails"), frozenset(), "cannot tell what enp24s0np0 carries: ip fails"),
+        ((), frozenset({Impact.TRAFFIC}), ""),
+        (("the default route",), frozenset({Impact.MANAGEMENT_PORT, Impact.TRAFFIC}), ""),
+        (Unknown("ip fails"), frozenset({Impact.TRAFFIC}), "cannot tell what enp24s0np0 carries: ip fails"),
     ],
 )
 def test_a_port_that_the_node_depends_on_needs_consent(sharing, carries, impact, blocked):
