@@ -137,7 +137,8 @@ def waiting(
         if isinstance(why, Unknown):
             changes = (replace(c, current=why) if c.path[1] == name else c for c in step.changes)
             return replace(step, changes=tuple(changes))
-        return replace(step, blocked=f"{name}={wanted.traffic_class} waits for feature roce: {rail.rail}: {why}")
+        waits = f"{name}={wanted.traffic_class} waits for feature roce: {rail.rail}: {why}"
+        return replace(step, blocked=f"{waits}; a run in which roce mends that writes it too")
     return step
 
 
