@@ -1,6 +1,6 @@
 """What one rank is bound to: the CPUs and the memory next to its GPU. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional, Sequence, Tuple
 
 from ..texts import natural
@@ -21,15 +21,26 @@ class Place:
     pci: str
     numa_node: int
     above: Tuple[str, ...] = ()
+    uuid: str = ""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What a rank can be bound to. GPUs are in the order of CUDA_DEVICE_ORDER=PCI_BUS_ID."""
+    """What a rank can be bound to. GPUs are in the order of CUDA_DEVICE_ORDER=PCI_BUS_ID.
+
+    ``hidden`` are those that this process may not open, by PCI address: CUDA counts the rest as if they were all.
+    """
 
     gpus: Tuple[Place, ...]
     nics: Tuple[Place, ...]
     numa: Numa
+    hidden: Tuple[str, ...] = ()
+
+    @property
+    def open(self) -> Tuple[Place, ...]:
+        """The GPUs as CUDA counts them here."""
+        gpus = [gpu for gpu in self.gpus if gpu.pci not in self.hidden]
+        return tuple(replace(gpu, name=str(number)) for number, gpu in enumerate(gpus))
 
 
 @dataclass(frozen=True)
@@ -52,13 +63,35 @@ def choose(machine: Machine, rank: int, visible: Optional[str]) -> Binding:
     Raises:
         BindError: there is no GPU for the rank, or none can be told.
     """
-    gpus = _visible(machine.gpus, visible)
+    if machine.hidden and not machine.open:
+        raise BindError(f"none of the {len(machine.gpus)} GPUs may be opened by this process")
+    gpus = _visible(machine.open, visible)
     if len(gpus) == 1 and visible is not None:
         gpu = gpus[0]  # the scheduler gives each rank its own
     elif 0 <= rank < len(gpus):
         gpu = gpus[rank]
     else:
         raise BindError(f"local rank {rank}, and there are {len(gpus)} GPUs: one rank a GPU")
+    return _bound(machine, gpu)
+
+
+def chosen(machine: Machine, number: int) -> Binding:
+    """The binding to a GPU by its number among all of the machine, hidden ones included.
+
+    Raises:
+        BindError: there is no such GPU, or it is another job's.
+    """
+    if not 0 <= number < len(machine.gpus):
+        raise BindError(f"GPU {number}, and there are {len(machine.gpus)} GPUs")
+    pci = machine.gpus[number].pci
+    gpu = next((gpu for gpu in machine.open if gpu.pci == pci), None)
+    if gpu is None:
+        raise BindError(f"GPU {number} ({pci}) may not be opened by this process")
+    return _bound(machine, gpu)
+
+
+def _bound(machine: Machine, gpu: Place) -> Binding:
+    """What is next to a GPU."""
     node = machine.numa.local(gpu.numa_node)
     nics = pair(machine, [nic.pci for nic in machine.nics]).nics_of(gpu.pci)
     return Binding(
@@ -72,14 +105,23 @@ def choose(machine: Machine, rank: int, visible: Optional[str]) -> Binding:
 def _visible(gpus: Sequence[Place], visible: Optional[str]) -> Tuple[Place, ...]:
     if visible is None:
         return tuple(gpus)
-    words = [word.strip() for word in visible.split(",") if word.strip()]
-    numbers = [number for number in map(natural, words) if number is not None]
-    if len(numbers) != len(words):
-        raise BindError(f"CUDA_VISIBLE_DEVICES={visible} names GPUs otherwise than by number; give --gpu NUMBER")
-    beyond = [number for number in numbers if number >= len(gpus)]
-    if beyond or not numbers:
+    found = [_named(gpus, word.strip(), visible) for word in visible.split(",") if word.strip()]
+    if not found:
         raise BindError(f"CUDA_VISIBLE_DEVICES={visible}, and there are {len(gpus)} GPUs")
-    return tuple(gpus[number] for number in numbers)
+    return tuple(found)
+
+
+def _named(gpus: Sequence[Place], word: str, visible: str) -> Place:
+    """A GPU by its number or, as CUDA takes it too, the beginning of its UUID."""
+    number = natural(word)
+    if number is None:
+        found = [gpu for gpu in gpus if word.startswith("GPU-") and gpu.uuid.startswith(word)]
+        if len(found) != 1:
+            raise BindError(f"CUDA_VISIBLE_DEVICES={visible}: which GPU {word} is, is not known; give --gpu NUMBER")
+        return found[0]
+    if number >= len(gpus):
+        raise BindError(f"CUDA_VISIBLE_DEVICES={visible}, and there are {len(gpus)} GPUs")
+    return gpus[number]
 
 
 def _memory(numa: Numa, node: NumaNode) -> Tuple[int, ...]:

@@ -9,7 +9,7 @@ from ..host import Reader
 from ..nccl_env.files import NCCL_CONF
 from ..topology.cpus import format_cpus
 from . import kernel
-from .binding import BindError, Binding, choose
+from .binding import BindError, Binding, choose, chosen
 from .machine import exported, gather
 from .ranks import local_rank
 
@@ -65,7 +65,7 @@ def _binding(host: Reader, options: argparse.Namespace, environment: Mapping[str
             raise BindError(f"{said}; give --local-rank NUMBER")
     machine = gather(host, nics=options.nics)
     if options.gpu is not None:
-        return choose(machine, 0, str(options.gpu))
+        return chosen(machine, options.gpu)
     return choose(machine, rank or 0, environment.get(VISIBLE))
 
 
@@ -80,7 +80,12 @@ def _parser() -> argparse.ArgumentParser:
         description="Run a program on the CPUs and the memory of the NUMA node of its local rank's GPU.",
     )
     parser.add_argument("--local-rank", type=int, metavar="N", help="the rank on this node; else the launcher's word")
-    parser.add_argument("--gpu", type=int, metavar="N", help="the GPU, by its number in the order of PCI addresses")
+    parser.add_argument(
+        "--gpu",
+        type=int,
+        metavar="N",
+        help="the GPU, by its number among all of the machine, by PCI address",
+    )
     parser.add_argument("--memory", choices=["bind", "preferred", "none"], default="bind", help="default: bind")
     parser.add_argument("--gpus", action="store_true", help=f"set {VISIBLE} to this GPU alone")
     parser.add_argument("--nics", action="store_true", help="set NCCL_IB_HCA and UCX_NET_DEVICES to the GPU's NICs")

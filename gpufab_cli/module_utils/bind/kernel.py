@@ -19,6 +19,14 @@ _BITS = 8 * ctypes.sizeof(ctypes.c_ulong)
 _Mask = ctypes.c_ulong * (_NODES // _BITS)
 
 
+def may_open(path: str) -> bool:
+    """Whether this process may read and write a device file: its mode and the device rules of its control group say.
+
+    access(2) asks both (fs/namei.c, inode_permission: devcgroup_inode_permission); nothing is opened or woken.
+    """
+    return os.access(path, os.R_OK | os.W_OK)
+
+
 def bind_cpus(cpus: Iterable[int]) -> None:
     """Run on these CPUs only, as ``numactl --physcpubind`` has it: the kernel leaves out those that are not allowed.
 

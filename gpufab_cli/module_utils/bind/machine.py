@@ -1,5 +1,6 @@
 """The GPUs and rails of this node with their places, from sysfs and what NCCL is told. Runs without root."""
 
+import re
 from typing import Dict, Iterator, Optional, Tuple
 
 from ..devices import INFINIBAND, above, gpus, numa_node
@@ -7,14 +8,48 @@ from ..host import Reader
 from ..nccl_env import hca
 from ..nccl_env.files import NCCL_CONF, other_file
 from ..nccl_env.variables import HCA
+from ..texts import natural
 from ..topology import numa
-from .binding import Machine, Place
+from . import kernel
+from .binding import BindError, Machine, Place
+
+_INFORMATION = "/proc/driver/nvidia/gpus/{}/information"
 
 
 def gather(host: Reader, *, nics: bool) -> Machine:
-    """Look at the machine; NICs are those that NCCL is told to use, which a rank may be given its own of."""
-    found = tuple(Place(str(n), gpu.pci, gpu.numa_node, gpu.above) for n, gpu in enumerate(gpus(host)))
-    return Machine(found, tuple(_rails(host)) if nics else (), numa.gather(host))
+    """Look at the machine; NICs are those that NCCL is told to use, which a rank may be given its own of.
+
+    Raises:
+        BindError: some GPUs may be hidden from this process, and which cannot be told.
+    """
+    every = gpus(host)
+    told = {gpu.pci: text for gpu in every if isinstance(text := host.read(_INFORMATION.format(gpu.pci)), str)}
+    found = tuple(
+        Place(str(n), gpu.pci, gpu.numa_node, gpu.above, _said(told.get(gpu.pci, ""), "GPU UUID"))
+        for n, gpu in enumerate(every)
+    )
+    return Machine(found, tuple(_rails(host)) if nics else (), numa.gather(host), _hidden(host, found, told))
+
+
+def _hidden(host: Reader, found: Tuple[Place, ...], told: Dict[str, str]) -> Tuple[str, ...]:
+    """The GPUs that this process may not open: a scheduler's control group or a container keeps them from it.
+
+    The driver tells each GPU's device file (NVIDIA driver README, "/proc interface"), in a container of the container's
+    own GPUs alone. Where it tells of none, or no such file is made yet, nothing is taken for hidden.
+    """
+    files = {pci: f"/dev/nvidia{_said(text, 'Device Minor')}" for pci, text in told.items()}
+    unknown = [pci for pci, file in files.items() if natural(file[len("/dev/nvidia") :]) is None]
+    if unknown:
+        raise BindError(f"the driver does not tell the device file of {unknown[0]}: GPUs cannot be counted")
+    if not any(host.exists(file) for file in files.values()):
+        return ()
+    return tuple(gpu.pci for gpu in found if gpu.pci not in files or not kernel.may_open(files[gpu.pci]))
+
+
+def _said(text: str, key: str) -> str:
+    """What the driver says of a GPU by one of its keys; "" where it says nothing."""
+    match = re.search(rf"^{key}:[ \t]*(\S+)[ \t]*$", text, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def _rails(host: Reader) -> Iterator[Place]:

@@ -8,8 +8,9 @@ import pytest
 
 from gpufab_cli.module_utils.archive import build
 from gpufab_cli.module_utils.bind import command, machine
-from gpufab_cli.module_utils.bind.binding import BindError, Machine, Place, choose
+from gpufab_cli.module_utils.bind.binding import BindError, Machine, Place, choose, chosen
 from gpufab_cli.module_utils.bind.ranks import local_rank
+from gpufab_cli.module_utils.devices import gather
 from gpufab_cli.module_utils.topology.numa import Numa, NumaNode
 from tests.machine import LabHost
 
@@ -65,7 +66,8 @@ def test_a_rank_is_next_to_its_gpu(numa, nodes, rank, visible, wanted):
     [
         (2, None, "local rank 2, and there are 2 GPUs"),
         (-1, None, "local rank -1, and there are 2 GPUs"),
-        (0, "GPU-3f2a", "names GPUs otherwise than by number"),
+        (0, "GPU-3f2a", "which GPU GPU-3f2a is, is not known; give --gpu NUMBER"),
+        (0, "MIG-3f2a", "which GPU MIG-3f2a is, is not known"),
         (0, "7", "CUDA_VISIBLE_DEVICES=7, and there are 2 GPUs"),
         (0, "", "CUDA_VISIBLE_DEVICES="),
     ],
@@ -73,6 +75,96 @@ def test_a_rank_is_next_to_its_gpu(numa, nodes, rank, visible, wanted):
 def test_what_cannot_be_bound_is_told(rank, visible, said):
     with pytest.raises(BindError, match=said):
         choose(Machine(gpus(0, 1), (), TWO), rank, visible)
+
+
+# ---- GPUs that a scheduler or a container hides --------------------------------------------------------------------
+
+INFORMATION = """\
+Model: \t\t NVIDIA H100 80GB HBM3
+GPU UUID: \t GPU-{0}aa-{0}
+Bus Location: \t {1}
+Device Minor: \t {0}
+GPU Excluded:\t No
+"""
+
+
+@pytest.fixture
+def eight(tmp_path, monkeypatch):
+    """A machine whose driver tells of eight GPUs, their minors backwards; ``allowed`` are the files one may open."""
+    host = LabHost(tmp_path, rails=2, gpus=8)
+    host.allowed = {f"/dev/nvidia{minor}" for minor in range(8)}
+    for minor, gpu in enumerate(reversed(gather(host).gpus)):
+        host.files[f"/proc/driver/nvidia/gpus/{gpu.pci}/information"] = INFORMATION.format(minor, gpu.pci)
+        host.files[f"/dev/nvidia{minor}"] = ""
+    monkeypatch.setattr(machine.kernel, "may_open", lambda path: path in host.allowed)
+    return host
+
+
+def pcis(host, visible, ranks, **nics):
+    seen = machine.gather(host, nics=False)
+    return [(choose(seen, rank, visible).gpu.pci, choose(seen, rank, visible).gpu.name) for rank in range(ranks)]
+
+
+def test_slurm_s_numbers_count_what_a_job_may_open(eight):
+    """ConstrainDevices: two of eight GPUs, and CUDA_VISIBLE_DEVICES=0,1, for so CUDA counts them."""
+    every = [gpu.pci for gpu in gather(eight).gpus]
+    eight.allowed = {"/dev/nvidia2", "/dev/nvidia1"}
+    assert pcis(eight, "0,1", 2) == [(every[5], "0"), (every[6], "1")]
+    assert pcis(eight, None, 2) == [(every[5], "0"), (every[6], "1")]
+    with pytest.raises(BindError, match="CUDA_VISIBLE_DEVICES=0,5, and there are 2 GPUs"):
+        pcis(eight, "0,5", 1)
+
+
+def test_without_constraint_the_same_numbers_count_all(eight):
+    every = [gpu.pci for gpu in gather(eight).gpus]
+    assert pcis(eight, "5,6", 2) == [(every[5], "5"), (every[6], "6")]
+
+
+def test_a_container_s_driver_tells_of_its_own_gpus_alone(eight):
+    every = [gpu.pci for gpu in gather(eight).gpus]
+    for pci in every[:5]:
+        del eight.files[f"/proc/driver/nvidia/gpus/{pci}/information"]
+    assert pcis(eight, None, 3) == [(pci, str(n)) for n, pci in enumerate(every[5:])]
+
+
+def test_a_gpu_is_named_by_the_beginning_of_its_uuid(eight):
+    every = [gpu.pci for gpu in gather(eight).gpus]
+    assert pcis(eight, "GPU-7aa,GPU-0aa-0", 2) == [(every[0], "0"), (every[7], "7")]
+    with pytest.raises(BindError, match="which GPU GPU- is"):
+        pcis(eight, "GPU-", 1)
+
+
+def test_a_gpu_by_its_number_of_the_machine_is_told_to_cuda_as_it_counts(eight):
+    every = [gpu.pci for gpu in gather(eight).gpus]
+    eight.allowed = {"/dev/nvidia2", "/dev/nvidia1"}
+    seen = machine.gather(eight, nics=False)
+    assert (chosen(seen, 6).gpu.pci, chosen(seen, 6).gpu.name) == (every[6], "1")
+    for number, said in ((0, f"GPU 0 .{every[0]}. may not be opened"), (8, "GPU 8, and there are 8 GPUs")):
+        with pytest.raises(BindError, match=said):
+            chosen(seen, number)
+
+
+def test_what_cannot_be_counted_is_refused_rather_than_miscounted(eight):
+    eight.allowed = set()
+    with pytest.raises(BindError, match="none of the 8 GPUs may be opened by this process"):
+        pcis(eight, "0", 1)
+    pci = gather(eight).gpus[3].pci
+    eight.files[f"/proc/driver/nvidia/gpus/{pci}/information"] = "Model: \t\t NVIDIA H100\n"
+    with pytest.raises(BindError, match=f"the driver does not tell the device file of {pci}"):
+        machine.gather(eight, nics=False)
+
+
+def test_device_files_that_are_not_made_yet_hide_nothing(eight):
+    for minor in range(8):
+        del eight.files[f"/dev/nvidia{minor}"]
+    eight.allowed = set()
+    assert len(machine.gather(eight, nics=False).open) == 8
+
+
+def test_the_kernel_is_asked_whether_a_file_may_be_opened(tmp_path):
+    (tmp_path / "device").touch()
+    assert machine.kernel.may_open(str(tmp_path / "device"))
+    assert not machine.kernel.may_open(str(tmp_path / "none"))
 
 
 def test_a_whole_machine_and_its_own_nics(tmp_path):
