@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -41,8 +41,11 @@ def _pairs(_: click.Context, option: click.Parameter, words: Iterable[str]) -> d
 @click.option("--mca", multiple=True, metavar="NAME=VALUE", callback=_pairs, help="A parameter of Open MPI.")
 @click.option("--hostfile", type=click.Path(path_type=Path), help="Write the hosts there, in place of --host.")
 @click.option("--run", "start", is_flag=True, help="Start it, with mpirun on the first host.")
+@click.option(
+    "--judge", type=click.File(), metavar="FILE", help="Judge what mpirun --report-bindings printed; - reads."
+)
 @format_option
-@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("program", nargs=-1, type=click.UNPROCESSED)
 def command(fabric: Path, output: str, **given: Any) -> int:
     """Print, or with --run start, a job: one rank a GPU, next to it.
 
@@ -55,7 +58,12 @@ def command(fabric: Path, output: str, **given: Any) -> int:
       gpufab launch ./all_reduce_perf -b 8 -e 8G -f 2 -g 1
       gpufab launch --launcher torchrun --gpus python train.py
       gpufab launch --run --limit gpu[01-02] hostname
+      mpirun -n 16 --report-bindings ./prog 2>&1 | gpufab launch --judge -
     """
+    if given["judge"] is not None:
+        return _judge(given["judge"], output)
+    if not given["program"]:
+        raise click.MissingParameter(param_type="argument", param_hint="'PROGRAM...'")
     from gpufab_cli.launch import job, words
     from gpufab_cli.spec.load import load
     from gpufab_cli.spec.lock import load_lock
@@ -87,6 +95,28 @@ def command(fabric: Path, output: str, **given: Any) -> int:
         _write(given["hostfile"], words.hostfile(made))
     _print(lines, made, output)
     return Exit.IN_SYNC
+
+
+def _judge(report: TextIO, output: str) -> int:
+    """Say of each node in a report whether its ranks can be meant to be where they are."""
+    from dataclasses import asdict
+
+    from gpufab_cli.launch import bindings
+    from gpufab_cli.terminal import printable
+
+    try:
+        ranks = bindings.parse(report.read())
+    except ValueError as error:
+        raise GpufabError(f"{report.name}: {error}") from error
+    if not ranks:
+        raise GpufabError(f"{report.name}: no rank's binding in it", "mpirun --report-bindings prints on stderr: 2>&1")
+    verdicts = bindings.judge(ranks)
+    if output == "json":
+        print_json({"nodes": [asdict(verdict) for verdict in verdicts]})
+    for line in bindings.rows(verdicts) if output != "json" else ():
+        click.echo(printable(line))
+    statuses = {verdict.status for verdict in verdicts}
+    return Exit.DRIFT if "fail" in statuses else Exit.UNKNOWN if "unknown" in statuses else Exit.IN_SYNC
 
 
 def _write(path: Path, text: str) -> None:

@@ -55,3 +55,35 @@ def test_as_json(folder, capsys):
 def test_what_cannot_be_meant_is_refused(folder, capsys, words, said):
     assert run(["launch", *words]) == 2
     assert said in capsys.readouterr().err
+
+
+FOUR = "[n:1] MCW rank {} bound to socket {}[core 0[hwt 0]]: [B/.][./.]\n"
+
+
+@pytest.mark.parametrize(
+    ("report", "code", "said"),
+    [
+        (FOUR.format(0, 0) + FOUR.format(1, 0), 1, "n: fail: all 2 ranks are on package 0 of 2"),
+        (FOUR.format(0, 0) + FOUR.format(1, 1), 0, "n: pass: 2 ranks on packages 0, 1"),
+        (
+            "[n:1] Rank 0 bound to package[0][core:0]\n[n:1] Rank 1 bound to package[0][core:1]\n",
+            3,
+            "n: unknown: all 2",
+        ),
+    ],
+)
+def test_report_48_a_report_of_bindings_is_judged_without_a_fabric(tmp_path, monkeypatch, capsys, report, code, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "report").write_text(report)
+    assert run(["launch", "--judge", "report"]) == code
+    assert capsys.readouterr().out.startswith(said)
+    assert run(["launch", "--judge", "report", "--format", "json"]) == code
+    assert json.loads(capsys.readouterr().out)["nodes"][0]["host"] == "n"
+
+
+@pytest.mark.parametrize(("name", "said"), [("report", "no rank's binding in it"), ("none", "No such file")])
+def test_what_is_no_report_is_told(tmp_path, monkeypatch, capsys, name, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "report").write_bytes(b"nothing\n")
+    assert run(["launch", "--judge", name]) == 2
+    assert said in capsys.readouterr().err

@@ -11,6 +11,7 @@ import shlex
 import pytest
 
 from gpufab_cli.lab.lab import Lab
+from gpufab_cli.launch.bindings import parse
 from gpufab_cli.module_utils.archive import build
 from gpufab_cli.module_utils.mpi.files import PROGRAM, SCRIPT
 
@@ -113,6 +114,17 @@ def test_each_rank_of_mpirun_reports_the_planned_binding(pair):
         assert (rank["cpus"], rank["memory"]) == (PLACES[local], ["bind:0"])
         assert rank["environment"]["CUDA_VISIBLE_DEVICES"] == local
         assert rank["environment"]["GLOO_SOCKET_IFNAME"] == "eth0"
+
+
+def test_report_48_what_this_mpirun_says_of_bindings_is_read(pair):
+    """The words are those of the real program; the container's CPUs are on one package."""
+    words = "sudo -u ops mpirun --np 2 --host localhost:2 --mca pml ob1 --mca btl self,tcp --bind-to core --report-bindings true"
+    done = pair.lab.run("gpu01", words)
+    found = parse(done.stdout + done.stderr)
+    assert [(bound.host, bound.rank, len(bound.packages)) for bound in found] == [("gpu01", 0, 1), ("gpu01", 1, 1)], (
+        done
+    )
+    assert [bound.of is None for bound in found] == [pair.platform == "debian13"] * 2
 
 
 def test_gpufab_bind_under_torchrun_s_environment(pair):
