@@ -41,9 +41,8 @@ def _pairs(_: click.Context, option: click.Parameter, words: Iterable[str]) -> d
 @click.option("--mca", multiple=True, metavar="NAME=VALUE", callback=_pairs, help="A parameter of Open MPI.")
 @click.option("--hostfile", type=click.Path(path_type=Path), help="Write the hosts there, in place of --host.")
 @click.option("--run", "start", is_flag=True, help="Start it, with mpirun on the first host.")
-@click.option(
-    "--judge", type=click.File(), metavar="FILE", help="Judge what mpirun --report-bindings printed; - reads."
-)
+@click.option("--judge", type=click.File(), metavar="FILE", help="Judge what mpirun --report-bindings printed.")
+@click.option("--packages", type=click.IntRange(1), metavar="N", help="Of each host, which Open MPI 5's report lacks.")
 @format_option
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 def command(fabric: Path, output: str, **given: Any) -> int:
@@ -61,7 +60,7 @@ def command(fabric: Path, output: str, **given: Any) -> int:
       mpirun -n 16 --report-bindings ./prog 2>&1 | gpufab launch --judge -
     """
     if given["judge"] is not None:
-        return _judge(given["judge"], output)
+        return _judge(given["judge"], given["packages"], output)
     if not given["program"]:
         raise click.MissingParameter(param_type="argument", param_hint="'PROGRAM...'")
     from gpufab_cli.launch import job, words
@@ -97,7 +96,7 @@ def command(fabric: Path, output: str, **given: Any) -> int:
     return Exit.IN_SYNC
 
 
-def _judge(report: TextIO, output: str) -> int:
+def _judge(report: TextIO, packages: int | None, output: str) -> int:
     """Say of each node in a report whether its ranks can be meant to be where they are."""
     from dataclasses import asdict
 
@@ -110,7 +109,7 @@ def _judge(report: TextIO, output: str) -> int:
         raise GpufabError(f"{report.name}: {error}") from error
     if not ranks:
         raise GpufabError(f"{report.name}: no rank's binding in it", "mpirun --report-bindings prints on stderr: 2>&1")
-    verdicts = bindings.judge(ranks)
+    verdicts = bindings.judge(ranks, packages)
     if output == "json":
         print_json({"nodes": [asdict(verdict) for verdict in verdicts]})
     for line in bindings.rows(verdicts) if output != "json" else ():

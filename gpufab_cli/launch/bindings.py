@@ -7,7 +7,8 @@ none. Both: ``... is not bound (or bound to all available processors)``.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Literal
 
 _RANK = re.compile(
     r"\[(?P<host>[^\s\[\]:]+)(?::\d+)?\]\s+(?:MCW )?[Rr]ank (?P<rank>\d+) (?P<where>(?:is not )?bound\b.*)"
@@ -42,9 +43,9 @@ class Verdict:
     """
 
     host: str
-    status: str
+    status: Literal["pass", "fail", "unknown"]
     words: str
-    ranks: Sequence[int] = field(default=())
+    ranks: tuple[int, ...]
 
 
 def parse(text: str) -> tuple[Bound, ...]:
@@ -62,28 +63,33 @@ def parse(text: str) -> tuple[Bound, ...]:
     return tuple(found)
 
 
-def judge(ranks: Sequence[Bound]) -> tuple[Verdict, ...]:
-    """A verdict for each node, in the order of the report."""
+def judge(ranks: Sequence[Bound], packages: int | None = None) -> tuple[Verdict, ...]:
+    """A verdict for each node, in the order of the report.
+
+    Args:
+        packages: how many each node has, where the operator says so.
+    """
     hosts = dict.fromkeys(bound.host for bound in ranks)
-    most = max((number for bound in ranks for number in bound.packages), default=0) + 1
+    seen = max((number for bound in ranks for number in bound.packages), default=0) + 1
+    most = packages or (seen if seen > 1 else None)
     return tuple(_node(host, [bound for bound in ranks if bound.host == host], most) for host in hosts)
 
 
-def _node(host: str, ranks: Sequence[Bound], most: int) -> Verdict:
-    """``most``: as many packages as any rank of any node tells there are."""
+def _node(host: str, ranks: Sequence[Bound], most: int | None) -> Verdict:
+    """``most``: how many packages a node has that does not tell it itself; None where that is not known."""
     numbers = tuple(bound.rank for bound in ranks)
     loose = [bound for bound in ranks if not bound.packages]
     if loose:
         words = f"{len(loose)} of {len(ranks)} ranks are not bound by mpirun, as it is meant behind gpufab-bind"
         return Verdict(host, "pass", words, numbers)
     used = sorted({number for bound in ranks for number in bound.packages})
-    packages = max((bound.of for bound in ranks if bound.of is not None), default=None)
+    packages = max((bound.of for bound in ranks if bound.of is not None), default=most)
     if len(used) > 1 or len(ranks) == 1 or packages == 1:
         return Verdict(host, "pass", f"{len(ranks)} ranks on {_listed(used)}", numbers)
     alone = f"all {len(ranks)} ranks are on {_listed(used)}"
-    if packages is None and most == 1:
+    if packages is None:
         return Verdict(host, "unknown", f"{alone}; Open MPI 5 does not tell whether there are others", numbers)
-    return Verdict(host, "fail", f"{alone} of {packages or most}: GPUs of the others are far from them", numbers)
+    return Verdict(host, "fail", f"{alone} of {packages}: GPUs of the others are far from them", numbers)
 
 
 def _listed(packages: Sequence[int]) -> str:

@@ -57,6 +57,7 @@ def test_what_cannot_be_meant_is_refused(folder, capsys, words, said):
     assert said in capsys.readouterr().err
 
 
+FIVE = "[n:1] Rank {} bound to package[0][core:0-23]\n"
 FOUR = "[n:1] MCW rank {} bound to socket {}[core 0[hwt 0]]: [B/.][./.]\n"
 
 
@@ -65,19 +66,14 @@ FOUR = "[n:1] MCW rank {} bound to socket {}[core 0[hwt 0]]: [B/.][./.]\n"
     [
         (FOUR.format(0, 0) + FOUR.format(1, 0), 1, "n: fail: all 2 ranks are on package 0 of 2"),
         (FOUR.format(0, 0) + FOUR.format(1, 1), 0, "n: pass: 2 ranks on packages 0, 1"),
-        (
-            "[n:1] Rank 0 bound to package[0][core:0]\n[n:1] Rank 1 bound to package[0][core:1]\n",
-            3,
-            "n: unknown: all 2",
-        ),
+        (FIVE.format(0) + FIVE.format(1), 3, "n: unknown: all 2 ranks are on package 0;"),
     ],
 )
-def test_report_48_a_report_of_bindings_is_judged_without_a_fabric(tmp_path, monkeypatch, capsys, report, code, said):
-    monkeypatch.chdir(tmp_path)
+def test_report_48_a_report_of_bindings_is_judged_without_a_fabric(tmp_path, capsys, report, code, said):
     (tmp_path / "report").write_text(report)
-    assert run(["launch", "--judge", "report"]) == code
+    assert run(["launch", "--judge", str(tmp_path / "report")]) == code
     assert capsys.readouterr().out.startswith(said)
-    assert run(["launch", "--judge", "report", "--format", "json"]) == code
+    assert run(["launch", "--judge", str(tmp_path / "report"), "--format", "json"]) == code
     assert json.loads(capsys.readouterr().out)["nodes"][0]["host"] == "n"
 
 

@@ -71,6 +71,11 @@ def test_report_48_all_ranks_of_a_node_on_one_package_of_several(text, status, w
     assert verdict.words.startswith(words)
 
 
+@pytest.mark.parametrize(("packages", "status"), [(2, "fail"), (1, "pass"), (None, "unknown")])
+def test_how_many_packages_a_node_has_may_be_said(packages, status):
+    assert judge(parse(five("node-2", *[0] * 8, first=8)), packages)[0].status == status
+
+
 def test_each_node_has_its_own_verdict():
     assert [(v.host, v.status) for v in judge(parse(five("b", 0, 1) + five("a", 0, 0, first=2)))] == [
         ("b", "pass"),
