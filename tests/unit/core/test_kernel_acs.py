@@ -23,7 +23,6 @@ FEATURE = FEATURES["kernel"]
 MENU = "/boot/grub/grub.cfg"
 ENTRY = "/boot/loader/entries/abc-6.15.conf"
 SWITCH = "xx000xx@pci:1000:c030"
-SITE = "root=/dev/sda1 ro pci=noaer"
 
 
 class Node(LabHost):
@@ -32,18 +31,24 @@ class Node(LabHost):
     def __init__(self, folder, kind="hgx-h100-ib", rails=2, release="6.15.4-1", loader="grub"):
         super().__init__(folder, kind, rails=rails)
         self.files["/proc/sys/kernel/osrelease"] = release
-        self.files["/proc/cmdline"] = SITE
-        if loader == "grub":
+        self.loader = loader
+        self.site(["pci=noaer"])
+
+    def site(self, words):
+        """The arguments that are none of gpufab's, running and due."""
+        self.own = " ".join(["root=/dev/sda1 ro", *words])
+        self.files["/proc/cmdline"] = self.own
+        if self.loader == "grub":
             self._answer(("update-grub",))
         else:
-            self.files[ENTRY] = f"linux /vmlinuz-6.15\noptions {SITE}\n"
+            self.files[ENTRY] = f"linux /vmlinuz-6.15\noptions {self.own}\n"
 
     def _answer(self, argv):
         if argv[0] == "update-grub":
             text = self.files.get(bootloader.DROP_IN, b"").decode()
             script = f'GRUB_CMDLINE_LINUX=quiet\n{text}\nprintf %s "$GRUB_CMDLINE_LINUX"'
             line = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
-            self.files[MENU] = f"menuentry 'x' {{\n\tlinux\t/vmlinuz-6.15 {SITE} {line}\n}}\n"
+            self.files[MENU] = f"menuentry 'x' {{\n\tlinux\t/vmlinuz-6.15 {self.own} {line}\n}}\n"
             return ok("")
         if argv[0] == "grubby":
             verb, _, word = argv[2].partition("=")
@@ -53,9 +58,10 @@ class Node(LabHost):
             return ok("")
         return super()._answer(argv)
 
-    def reboot(self):
+    def reboot(self, boot_id=""):
         """The next boot, its command line as GRUB makes it: a semicolon that is not quoted would end it."""
         self.boot()
+        self.files["/proc/sys/kernel/random/boot_id"] = boot_id or self.hardware.state.boot_id
         if MENU in self.files:
             line = re.search(r"linux\t\S+ (.*)", self.files[MENU])[1]
             found = list(shlex.shlex(line, posix=True, punctuation_chars=";"))
@@ -158,9 +164,7 @@ def test_it_is_the_same_whatever_acs_is_set_to_now(tmp_path):
 @pytest.mark.parametrize("loader", ["grub", "bls"])
 def test_it_comes_waits_runs_and_goes_again(tmp_path, loader):
     host = Node(tmp_path, loader=loader)
-    host.files["/proc/cmdline"] = "ro"
-    if loader == "bls":
-        host.files[ENTRY] = "linux /vmlinuz-6.15\noptions ro\n"
+    host.site(["quiet"])
     wish, word = want(host), f"pci=config_acs={SWITCH}"
     assert [result.status for result in run(host, wish).steps] == [Status.MADE]
     found = plan(host, wish)

@@ -91,8 +91,8 @@ def test_a_service_that_does_not_run_needs_no_restart():
     assert audit(host).clean
 
 
-@pytest.mark.parametrize("running", ["65536", "8192", "524288"])
-def test_limits_of_the_field_report_are_too_low_whatever_the_files_say(applied, running):
+@pytest.mark.parametrize("running", ["65536", "8388608", "536870912"])  # 64, 8192 and 524288 KiB
+def test_report_47_limits_are_too_low_whatever_the_files_say(applied, running):
     applied.files[f"/proc/{applied.pid('slurmd.service')}/limits"] = limits(running)
     assert paths(audit(applied)) == {("slurmd.service", "memlock")}
 

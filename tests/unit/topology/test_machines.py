@@ -79,14 +79,14 @@ def test_a_matrix_alone_gives_a_tree_with_the_same_matrix(kind):
     assert {(a, b): again.cell(a, b) for a in again.columns for b in again.columns} == recorded.cells
 
 
-def test_gpu_memory_that_is_a_numa_node_binds_nothing(tmp_path):
+def test_report_30_gpu_memory_that_is_a_numa_node_binds_nothing(tmp_path):
     found = devices(tmp_path, "gb200")
     assert [node.id for node in found.numa.nodes] == [0, 1, 2, 10, 18, 26]
     assert [found.numa.local(node).id for node in (2, 10, 18, 26)] == [0, 0, 1, 1]
     assert [found.numa.local(gpu.numa_node).cpus for gpu in found.gpus] == ["0-71", "0-71", "72-143", "72-143"]
 
 
-def test_a_guest_without_proximity_binds_to_the_node_that_there_is(tmp_path):
+def test_report_37_a_guest_without_proximity_binds_to_the_node_that_there_is(tmp_path):
     found = devices(tmp_path, "guest-h100")
     assert {gpu.numa_node for gpu in found.gpus} == {-1}
     assert {found.numa.local(gpu.numa_node).id for gpu in found.gpus} == {0}

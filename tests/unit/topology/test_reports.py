@@ -32,7 +32,7 @@ def codes(found):
     return [(item.code, item.device) for item in findings(found)]
 
 
-def test_nps4_with_its_last_rows_cut_off():
+def test_report_26_nps4_with_its_last_rows_cut_off():
     """Two GPUs share a NIC behind nested switches; the row of GPU3 and those of NICs are missing."""
     found = read(
         "        GPU0    GPU1    GPU2    GPU3    NIC0    NIC1    NIC2    CPU Affinity    NUMA Affinity   GPU NUMA ID\n"
@@ -48,7 +48,7 @@ def test_nps4_with_its_last_rows_cut_off():
     assert found.devices.numa.local(found.gpus[0].numa_node).cpus == "24-31,88-95"
 
 
-def test_nics_on_one_socket_leave_two_gpus_without_a_rail_of_their_own():
+def test_report_28_nics_on_one_socket_leave_two_gpus_without_a_rail_of_their_own():
     found = read(
         "        GPU0 GPU1 GPU2 GPU3 NIC0 NIC1 CPU Affinity NUMA Affinity GPU NUMA ID\n"
         "GPU0 X NODE SYS SYS SYS SYS 0-95,192-287 0 N/A\n"
@@ -63,7 +63,7 @@ def test_nics_on_one_socket_leave_two_gpus_without_a_rail_of_their_own():
     assert {item.severity.value for item in findings(found)} == {"warning"}
 
 
-def test_a_gpu_that_lost_nvlink_is_named_and_keeps_its_rail():
+def test_report_32_a_gpu_that_lost_nvlink_is_named_and_keeps_its_rail():
     found = read(
         table(
             "GPU0 GPU1 GPU2 NIC0 NIC1 NIC2",
@@ -131,8 +131,49 @@ def port(number, above, layer, state, rate, *, numa=0):
     return replace(nic(f"0000:{number + 16}:00.0", above, numa), rdma=(rdma,))
 
 
+def test_report_25_eight_rails_among_twelve_ports_on_the_same_switches():
+    """Three ports are as near to GPU0 and GPU4 as can be; only one of each three is a rail."""
+    roots = ("15", "26", "37", "48", "97", "a8", "b9", "ca")
+    at = {0: 0, 1: 0, 2: 0, 3: 1, 4: 2, 5: 3, 6: 4, 7: 4, 8: 4, 9: 5, 10: 6, 11: 7}
+    spare = {1: ("DOWN", "40 Gb/sec (4X QDR)"), 2: ("DOWN", "40 Gb/sec (4X QDR)")}
+    spare |= dict.fromkeys((7, 8), ("ACTIVE", "100 Gb/sec (4X EDR)"))
+    nics = tuple(
+        port(n, switch(roots[g], n % 3 + 3), "Ethernet", *spare[n], numa=g // 4)
+        if n in spare
+        else port(n, switch(roots[g], n % 3 + 3), "InfiniBand", "ACTIVE", "400 Gb/sec (4X NDR)", numa=g // 4)
+        for n, g in at.items()
+    )
+    gpus = tuple(gpu(f"0000:{root}:10.0", switch(root, 6), n // 4) for n, root in enumerate(roots))
+    found = layout("reported", Devices(nics, gpus, TWO))
+    rails = (0, 3, 4, 5, 6, 9, 10, 11)
+    assert owners(found) == [(f"GPU{g}", f"mlx5_{n}") for g, n in enumerate(rails)]
+    roles = {item.name: item.role.value for item in found.ports if item.role is not Role.RAIL}
+    assert roles == {"mlx5_1": "unused", "mlx5_2": "unused", "mlx5_7": "storage", "mlx5_8": "storage"}
+    assert findings(found) == ()
+
+
+def test_report_32_ports_that_are_near_no_gpu_are_no_rails():
+    """Rows of six GPUs out of eight, GPU2 off NVLink; of twelve NICs the last four are near no GPU of their socket."""
+
+    def row(number):
+        def far(same):
+            return "NODE" if same else "SYS"
+
+        here = number < 4  # on the first socket
+        links = [far(here == (o < 4)) if 2 in (number, o) else "NV18" for o in range(8)]
+        near = ["PXB" if n == number else far(here == (n < 4)) for n in range(8)]
+        rest = [far(here == (n in (8, 9))) for n in range(8, 12)]
+        cells = [*links[:number], "X", *links[number + 1 :], *near, *rest]
+        return " ".join([f"GPU{number}", *cells, "0-55" if here else "56-111", str(int(not here)), "N/A"])
+
+    head = " ".join([*(f"GPU{g}" for g in range(8)), *(f"NIC{n}" for n in range(12))])
+    found = read(table(head, *map(row, range(6))))
+    assert owners(found) == [(f"GPU{g}", f"NIC{g}") for g in range(6)]
+    assert [item.name for item in found.ports if item.role is Role.RAIL] == [f"NIC{n}" for n in range(6)]
+    assert codes(found)[0] == ("topo.nvlink", "GPU2")
+
+
 def test_link_layer_state_and_rate_tell_it():
-    """Eight rails and four ports of another card in the report; here one switch of each kind."""
     nics = (
         port(0, switch("15", 3), "InfiniBand", "ACTIVE", "400 Gb/sec (4X NDR)"),
         port(1, switch("15", 4), "Ethernet", "DOWN", "40 Gb/sec (4X QDR)"),
@@ -213,7 +254,7 @@ CLOUD = """<system version="1">
 """
 
 
-def test_an_nccl_file_with_two_devices_on_one_function():
+def test_report_35_an_nccl_file_with_two_devices_on_one_function():
     found = nccl_xml.read("topo.xml", CLOUD)
     assert [port.name for port in found.ports] == ["mlx5_0", "mlx5_1", "mlx5_3"]
     assert found.cell("GPU0", "NIC0") == found.cell("GPU0", "NIC1") == "PXB"
