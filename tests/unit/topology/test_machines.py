@@ -86,6 +86,14 @@ def test_report_30_gpu_memory_that_is_a_numa_node_binds_nothing(tmp_path):
     assert [found.numa.local(gpu.numa_node).cpus for gpu in found.gpus] == ["0-71", "0-71", "72-143", "72-143"]
 
 
+def test_report_33_what_manages_nvswitches_is_in_no_draft(tmp_path):
+    found = layout("hgx-b200", devices(tmp_path, "hgx-b200"))
+    managers = {nic.pci for nic in found.devices.nics if nic.nvswitch}
+    assert len(managers) == 4
+    assert not managers & found.rails.ports
+    assert {port.role for port in found.ports if port.nic.pci in managers} == {Role.NVSWITCH}
+
+
 def test_report_37_a_guest_without_proximity_binds_to_the_node_that_there_is(tmp_path):
     found = devices(tmp_path, "guest-h100")
     assert {gpu.numa_node for gpu in found.gpus} == {-1}
