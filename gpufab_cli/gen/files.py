@@ -1,5 +1,6 @@
 """The generated files as text by path. Pure."""
 
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,12 @@ _MODULE = '''\
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.ansible_module import run, spec
-from ..module_utils.features import FEATURES
+from ..module_utils.{module} import {word}
 
 
 def main() -> None:
     """Converge the {name} feature."""
-    feature = FEATURES["{name}"]
+    feature = {made}
     run(AnsibleModule(argument_spec=spec(feature), supports_check_mode=True), feature)
 
 
@@ -44,13 +45,13 @@ _PACKAGE_MODULE = '''\
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.features import FEATURES
+from ..module_utils.{module} import {word}
 from ..module_utils.packages.module import arguments, run
 
 
 def main() -> None:
     """Say what the tasks are to do for the {name} feature, or prove that it is done."""
-    feature = FEATURES["{name}"]
+    feature = {made}
     run(AnsibleModule(argument_spec=arguments(feature), supports_check_mode=True), feature)
 
 
@@ -85,8 +86,7 @@ def files() -> dict[Path, str]:
     for name, feature in FEATURES.items():
         page, folder = PAGES[name], Path("roles") / role(name)
         applies = hasattr(feature, "apply")
-        module = _MODULE if applies else _PACKAGE_MODULE
-        found[Path(f"gpufab_cli/modules/{name}.py")] = module.format(name=name, title=page.title)
+        found[Path(f"gpufab_cli/modules/{name}.py")] = _module(name, feature, page)
         found[Path(f"gpufab_cli/modules/{name}.yml")] = _documentation(page)
         found[folder / "meta" / "argument_specs.yml"] = _argument_specs(page)
         found[folder / "meta" / "main.yml"] = _dump(_meta(page))
@@ -94,6 +94,20 @@ def files() -> dict[Path, str]:
         found[folder / "defaults" / "main.yml"] = _dump(_defaults(page), _CONSENT)
         found[folder / "tasks" / "main.yml"] = _dump(_tasks(page) if applies else _package_tasks(page))
     return found
+
+
+def _module(name: str, feature: Any, page: Page) -> str:
+    """A feature's Ansible module. It imports its own feature alone: Ansible sends a node all that a module imports."""
+    source = sys.modules[type(feature).__module__]
+    constants = [word for word, value in vars(source).items() if value is feature]
+    word = constants[0] if constants else type(feature).__name__
+    return (_MODULE if hasattr(feature, "apply") else _PACKAGE_MODULE).format(
+        name=name,
+        title=page.title,
+        module=source.__name__.removeprefix("gpufab_cli.module_utils."),
+        word=word,
+        made=word if constants else f"{word}()",
+    )
 
 
 def _site() -> str:

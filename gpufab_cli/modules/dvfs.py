@@ -4,12 +4,12 @@
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.ansible_module import run, spec
-from ..module_utils.features import FEATURES
+from ..module_utils.dvfs.feature import Dvfs
 
 
 def main() -> None:
     """Converge the dvfs feature."""
-    feature = FEATURES["dvfs"]
+    feature = Dvfs()
     run(AnsibleModule(argument_spec=spec(feature), supports_check_mode=True), feature)
 
 

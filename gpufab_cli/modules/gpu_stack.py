@@ -4,12 +4,12 @@
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.ansible_module import run, spec
-from ..module_utils.features import FEATURES
+from ..module_utils.gpu_stack.feature import GpuStack
 
 
 def main() -> None:
     """Converge the gpu_stack feature."""
-    feature = FEATURES["gpu_stack"]
+    feature = GpuStack()
     run(AnsibleModule(argument_spec=spec(feature), supports_check_mode=True), feature)
 
 

@@ -4,12 +4,12 @@
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.ansible_module import run, spec
-from ..module_utils.features import FEATURES
+from ..module_utils.nccl_env.feature import NcclEnv
 
 
 def main() -> None:
     """Converge the nccl_env feature."""
-    feature = FEATURES["nccl_env"]
+    feature = NcclEnv()
     run(AnsibleModule(argument_spec=spec(feature), supports_check_mode=True), feature)
 
 

@@ -4,12 +4,12 @@
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.ansible_module import run, spec
-from ..module_utils.features import FEATURES
+from ..module_utils.node.feature import Node
 
 
 def main() -> None:
     """Converge the node feature."""
-    feature = FEATURES["node"]
+    feature = Node()
     run(AnsibleModule(argument_spec=spec(feature), supports_check_mode=True), feature)
 
 

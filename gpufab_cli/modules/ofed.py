@@ -3,13 +3,13 @@
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.features import FEATURES
+from ..module_utils.packages.feature import OFED
 from ..module_utils.packages.module import arguments, run
 
 
 def main() -> None:
     """Say what the tasks are to do for the ofed feature, or prove that it is done."""
-    feature = FEATURES["ofed"]
+    feature = OFED
     run(AnsibleModule(argument_spec=arguments(feature), supports_check_mode=True), feature)
 
 

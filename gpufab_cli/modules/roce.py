@@ -4,12 +4,12 @@
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.ansible_module import run, spec
-from ..module_utils.features import FEATURES
+from ..module_utils.roce.feature import Roce
 
 
 def main() -> None:
     """Converge the roce feature."""
-    feature = FEATURES["roce"]
+    feature = Roce()
     run(AnsibleModule(argument_spec=spec(feature), supports_check_mode=True), feature)
 
 
