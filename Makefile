@@ -9,6 +9,8 @@ LINTED := gpufab_cli tests molecule benchmarks
 ALL_SCENARIOS := $(notdir $(patsubst %/molecule.yml,%,$(wildcard molecule/*/molecule.yml)))
 LONGEST := sriov ofed
 SCENARIOS := $(LONGEST) $(filter-out $(LONGEST),$(ALL_SCENARIOS))
+# Tests start thousands of short programs: none is to be compiled anew each time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test lint types unit fuzz lab-tests molecule gen pictures system venv clean
 

@@ -6,9 +6,19 @@ that neither zlib's version nor the clock shows.
 """
 
 import io
+import pkgutil
 import sys
 from functools import lru_cache
-from typing import Dict
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Dict
+
+if TYPE_CHECKING:
+    # Nobody imports these here. Ansible sends a node what a module's import statements name: with them, the whole core.
+    from . import ansible_module, counters, features, program, restore  # noqa: F401
+    from .bind import command  # noqa: F401
+    from .dvfs import job  # noqa: F401
+    from .packages import module  # noqa: F401
+    from .topology import report  # noqa: F401
 
 PACKAGE = "gpufab_node"
 _MAIN = f"import sys\n\nfrom {PACKAGE}.program import main\n\nsys.exit(main(sys.argv[1:]))\n"
@@ -16,28 +26,22 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def sources() -> Dict[str, str]:
-    """The source text of every module of the core, by its path below the package."""
-    # Imported by statements, not by name: so Ansible sees them when it collects what a module needs. Late, because the
-    # features import this file.
-    from . import ansible_module, counters, program, restore  # noqa: F401
-    from .bind import command  # noqa: F401
-    from .dvfs import job  # noqa: F401
-    from .features import FEATURES
-    from .packages import module  # noqa: F401
-    from .topology import report  # noqa: F401
-
-    tuple(FEATURES.values())
+    """The source text of every module of the core, by its path below the package. None of them is imported for it."""
     base = __name__.rpartition(".")[0]
-    found = {}
-    for name, loaded in list(sys.modules.items()):
-        loader = getattr(loaded, "__loader__", None)
-        if (name == base or name.startswith(base + ".")) and loader is not None:
-            path = name[len(base) + 1 :].replace(".", "/")
-            is_package = hasattr(loaded, "__path__")
-            file = "/".join(part for part in (path, "__init__") if part) if is_package else path
-            # The package markers are empty; what a carrier puts into its own is not part of the core.
-            found[file + ".py"] = "" if is_package else loader.get_source(name)
+    found = {"__init__.py": ""}
+    for _, name, is_package in pkgutil.walk_packages(sys.modules[base].__path__, f"{base}."):
+        path = name[len(base) + 1 :].replace(".", "/")
+        if is_package:  # the markers are empty; what a carrier puts into its own is not part of the core
+            found[f"{path}/__init__.py"] = ""
+        else:
+            found[f"{path}.py"] = _source(name)
     return found
+
+
+def _source(name: str) -> str:
+    spec = find_spec(name)
+    loader: Any = spec and spec.loader  # of files or of a zip: both give the source
+    return str(loader.get_source(name))
 
 
 @lru_cache(maxsize=1)

@@ -11,11 +11,21 @@ from .snapshot import Snapshot
 class Feature(Protocol):
     """A feature reads and plans. ``plan`` is pure and decides for apply, check mode, audit and restore alike."""
 
-    name: str
-    want_type: type
-    seen_type: type
-    restored: bool
-    """Whether the wish is kept on the node and brought back at boot."""
+    @property
+    def name(self) -> str:
+        """What fabric, records and results call it."""
+
+    @property
+    def want_type(self) -> type:
+        """The dataclass of its wish."""
+
+    @property
+    def seen_type(self) -> type:
+        """The dataclass of what it finds."""
+
+    @property
+    def restored(self) -> bool:
+        """Whether the wish is kept on the node and brought back at boot."""
 
     def gather(self, host: Reader, devices: Devices, want: Any) -> Any:
         """Look at the node. ``want`` says what to read, never what is found."""
