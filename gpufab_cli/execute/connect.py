@@ -26,7 +26,7 @@ import paramiko
 from gpufab_cli.execute.handshakes import Handshakes
 from gpufab_cli.execute.known import KnownHosts
 from gpufab_cli.execute.target import Target
-from gpufab_cli.execute.way import Way, WayError, arguments, find_way
+from gpufab_cli.execute.way import Way, WayError, Ways, arguments
 
 OUTPUT_BYTES = 8 * 1024 * 1024
 """Nothing that gpufab asks of a host answers with more; a host that does is cut off there."""
@@ -113,6 +113,7 @@ class Ssh:
     def __init__(self) -> None:
         self._known: dict[tuple[str, ...], KnownHosts] = {}
         self._lock = threading.Lock()
+        self._ways = Ways()
         self._handshakes = Handshakes()
 
     def exec(self, target: Target, argv: Sequence[str], stdin: bytes, seconds: float) -> Result:
@@ -124,7 +125,7 @@ class Ssh:
         """
         clock = Clock(seconds)
         try:
-            way = find_way(target, clock.left("reading ssh_config"))
+            way = self._ways.find(target, clock.left("reading ssh_config"))
         except WayError as error:
             raise UnreachableError(str(error), "check connection in fabric.yml and its ssh_config") from error
         try:

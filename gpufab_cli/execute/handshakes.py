@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from gpufab_cli.execute.target import Target
-from gpufab_cli.execute.way import WayError, find_way
+from gpufab_cli.execute.way import WayError, Ways
 
 LIMIT = 8
 """Handshakes at a time through one jump host: OpenSSH's default less a few for everybody else."""
@@ -70,11 +70,12 @@ class _Turn:
 
 def forks_through(targets: Iterable[Target], forks: int) -> int:
     """How many hosts Ansible may be at: it opens that many connections at once, through a jump host or not."""
-    return min(forks, LIMIT) if any(map(_has_jump, targets)) else forks
+    ways = Ways()
+    return min(forks, LIMIT) if any(_has_jump(ways, target) for target in targets) else forks
 
 
-def _has_jump(target: Target) -> bool:
+def _has_jump(ways: Ways, target: Target) -> bool:
     try:
-        return bool(find_way(target, _WAY_SECONDS).jump)
+        return bool(ways.find(target, _WAY_SECONDS).jump)
     except WayError:
         return False  # Ansible says what is wrong with it

@@ -1,19 +1,24 @@
 """What OpenSSH's own configuration says about the way to a host, and whether paramiko can go it.
 
 ``ssh -G`` is asked rather than parsing ssh_config a second time: Include, Match, tokens and canonical names come out as
-they do for Ansible, which runs the same program. An option that differs from the program's defaults and that nobody
-here has thought about sends the host to the ssh program, never to a guess.
+they do for Ansible, which runs the same program. It is asked once about all hosts that it cannot tell apart
+(:mod:`.alike`). An option that differs from the program's defaults and that nobody here has thought about sends the
+host to the ssh program, never to a guess.
 """
 
 import functools
 import subprocess
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gpufab_cli.execute.alike import Configuration, Kind
 from gpufab_cli.execute.target import Target
 
 Options = Mapping[str, tuple[str, ...]]
+
+SSH_PORT = 22
 
 # fmt: off
 _HONOURED = frozenset({
@@ -44,7 +49,7 @@ class Way:
     """How to reach a host.
 
     Attributes:
-        key_name: the name its host key is known by.
+        alias: the name its host key is known by, where that is not its address.
         identities: existing private key files.
         agent: whether keys of an SSH agent may be offered.
         known_hosts: existing files of host keys.
@@ -56,7 +61,7 @@ class Way:
     address: str
     port: int
     user: str
-    key_name: str
+    alias: str
     identities: tuple[Path, ...]
     agent: bool
     known_hosts: tuple[Path, ...]
@@ -65,33 +70,57 @@ class Way:
     jump: str = ""
 
     @property
+    def key_name(self) -> str:
+        """What known_hosts has its key by."""
+        return self.alias or (self.address if self.port == SSH_PORT else f"[{self.address}]:{self.port}")
+
+    @property
     def paramiko(self) -> bool:
         """Whether nothing on this way needs the ssh program."""
         return not self.reason
 
 
-def find_way(target: Target, seconds: float) -> Way:
-    """The way to a target.
+class Ways:
+    """The ways to the hosts of a run."""
 
-    Raises:
-        WayError: the configuration is wrong, or asking took longer than ``seconds``.
-    """
-    options = _ask(("-F", str(target.ssh_config)) if target.ssh_config else (), arguments(target), seconds)
-    known = _paths(options, "userknownhostsfile", "globalknownhostsfile")
-    port = int(_one(options, "port", "22"))
-    hostname = _one(options, "hostname", target.address)
-    return Way(
-        address=hostname,
-        port=port,
-        user=_one(options, "user", ""),
-        key_name=_one(options, "hostkeyalias", _bracketed(hostname, port)),
-        identities=_paths(options, "identityfile"),
-        agent=_one(options, "identitiesonly", "no") == "no",
-        known_hosts=known,
-        connect_seconds=_seconds(_one(options, "connecttimeout", "none")),
-        reason=_needs_program(options, known),
-        jump=_proxy(options, "proxyjump") or _proxy(options, "proxycommand"),
-    )
+    def __init__(self) -> None:
+        self._configurations: dict[Path | None, Configuration] = {}
+        self._found: dict[tuple[Kind, Path | None, int | None, str | None], Way] = {}
+        self._lock = threading.Lock()
+
+    def find(self, target: Target, seconds: float) -> Way:
+        """The way to a target.
+
+        Raises:
+            WayError: the configuration is wrong, or asking took longer than ``seconds``.
+        """
+        if not self._lock.acquire(timeout=max(seconds, 0)):
+            raise _late(seconds)
+        try:
+            kind = self._configuration(target, seconds).kind(target.address)
+            if kind is not None:
+                return self._of_kind(kind, target, seconds)
+        finally:
+            self._lock.release()
+        return _way(target, _ask(target, seconds))
+
+    def _configuration(self, target: Target, seconds: float) -> Configuration:
+        known = self._configurations.get(target.ssh_config)
+        if known is None:
+            known = Configuration.read_by(_run(("-v", *_words(target)), seconds).stderr)
+            self._configurations[target.ssh_config] = known
+        return known
+
+    def _of_kind(self, kind: Kind, target: Target, seconds: float) -> Way:
+        address = kind.address or target.address
+        key = (replace(kind, address=""), target.ssh_config, target.port, target.user)
+        known = self._found.get(key)
+        if known is None:
+            known = _way(target, _ask(target, seconds))
+            if known.address != address:  # ssh reads the configuration otherwise, and knows
+                return known
+            self._found[key] = known
+        return replace(known, address=address)
 
 
 def arguments(target: Target) -> tuple[str, ...]:
@@ -101,19 +130,51 @@ def arguments(target: Target) -> tuple[str, ...]:
     return (*port, *user, "--", target.address)
 
 
-def _ask(config: tuple[str, ...], words: tuple[str, ...], seconds: float) -> Options:
+def _words(target: Target) -> tuple[str, ...]:
+    return (*(("-F", str(target.ssh_config)) if target.ssh_config else ()), *arguments(target))
+
+
+def _way(target: Target, options: Options) -> Way:
+    known = _paths(options, "userknownhostsfile", "globalknownhostsfile")
+    return Way(
+        address=_one(options, "hostname", target.address),
+        port=int(_one(options, "port", str(SSH_PORT))),
+        user=_one(options, "user", ""),
+        alias=_one(options, "hostkeyalias", ""),
+        identities=_paths(options, "identityfile"),
+        agent=_one(options, "identitiesonly", "no") == "no",
+        known_hosts=known,
+        connect_seconds=_seconds(_one(options, "connecttimeout", "none")),
+        reason=_needs_program(options, known),
+        jump=_proxy(options, "proxyjump") or _proxy(options, "proxycommand"),
+    )
+
+
+def _ask(target: Target, seconds: float) -> Options:
+    return _options(_run(_words(target), seconds).stdout)
+
+
+def _run(words: tuple[str, ...], seconds: float) -> "subprocess.CompletedProcess[str]":
     try:
         done = subprocess.run(
-            ["ssh", "-G", *config, *words], capture_output=True, text=True, timeout=max(seconds, 0.1), check=False
+            ["ssh", "-G", *words], capture_output=True, text=True, timeout=max(seconds, 0.1), check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise WayError(f"ssh -G did not answer within {seconds:.0f} s") from error
+        raise _late(seconds) from error
     except OSError as error:
         raise WayError(f"the ssh program cannot be started: {error.strerror}") from error
     if done.returncode != 0:
         raise WayError((done.stderr.strip().splitlines() or [f"ssh -G: exit {done.returncode}"])[-1])
+    return done
+
+
+def _late(seconds: float) -> WayError:
+    return WayError(f"ssh -G did not answer within {seconds:.0f} s")
+
+
+def _options(said: str) -> Options:
     options: dict[str, tuple[str, ...]] = {}
-    for line in done.stdout.splitlines():
+    for line in said.splitlines():
         name, _, value = line.partition(" ")
         options[name] = (*options.get(name, ()), value)
     return options
@@ -121,7 +182,7 @@ def _ask(config: tuple[str, ...], words: tuple[str, ...], seconds: float) -> Opt
 
 @functools.cache
 def _defaults() -> Options:
-    return _ask(("-F", "none"), ("--", "localhost"), 10)
+    return _options(_run(("-F", "none", "--", "localhost"), 10).stdout)
 
 
 def _proxy(options: Options, name: str) -> str:
@@ -136,14 +197,15 @@ def _needs_program(options: Options, known_hosts: tuple[Path, ...]) -> str:
     # Tokens that ssh expands only when it connects.
     if any("%" in value for name in ("identityfile", "userknownhostsfile") for value in options.get(name, ())):
         return "ssh_config uses % tokens"
-    if any(line.startswith("@") for path in known_hosts for line in _lines(path, path.stat().st_mtime_ns)):
+    if any(_has_marks(path, path.stat().st_mtime_ns) for path in known_hosts):
         return "known_hosts has @cert-authority or @revoked lines"
     return ""
 
 
 @functools.lru_cache(maxsize=16)
-def _lines(path: Path, _mtime: int) -> tuple[str, ...]:
-    return tuple(path.read_text(encoding="utf-8", errors="replace").splitlines())
+def _has_marks(path: Path, _mtime: int) -> bool:
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return any(line.startswith("@") for line in lines)
 
 
 def _one(options: Options, name: str, default: str) -> str:
@@ -156,10 +218,6 @@ def _paths(options: Options, *names: str) -> tuple[Path, ...]:
     words = values if names == ("identityfile",) else [word for value in values for word in value.split()]
     paths = [Path(word.strip('"')).expanduser() for word in words]
     return tuple(path for path in paths if path.is_file())
-
-
-def _bracketed(hostname: str, port: int) -> str:
-    return hostname if port == 22 else f"[{hostname}]:{port}"  # noqa: PLR2004
 
 
 def _seconds(value: str) -> float | None:

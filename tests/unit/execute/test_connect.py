@@ -10,7 +10,7 @@ import pytest
 from gpufab_cli.execute import connect, handshakes
 from gpufab_cli.execute.connect import OverdueError, Ssh, UnreachableError
 from gpufab_cli.execute.target import Target
-from gpufab_cli.execute.way import find_way
+from gpufab_cli.execute.way import Ways
 from tests.sshd import Sshd
 
 
@@ -291,7 +291,7 @@ def test_known_hosts_are_read_once(site, server, monkeypatch):
 def test_what_paramiko_is_not_trusted_with(tmp_path, option, needs):
     path = tmp_path / "ssh_config"
     path.write_text(f"Host *\n  {option}\n  UserKnownHostsFile /dev/null\n")
-    way = find_way(Target("n", "n", None, None, path, "none", "python3", "active"), 10)
+    way = Ways().find(Target("n", "n", None, None, path, "none", "python3", "active"), 10)
     assert way.reason == needs
     assert way.jump == (option.partition(" ")[2] if option.startswith("Proxy") else "")
 
@@ -300,5 +300,5 @@ def test_an_ssh_config_is_what_openssh_takes_it_for(tmp_path):
     (tmp_path / "more").write_text("Host gpu*\n  Port 2222\n  User early\n")
     path = tmp_path / "ssh_config"
     path.write_text(f"Include {tmp_path}/more\nMatch host gpu7\n  HostName 10.9.9.9\nHost *\n  User late\n")
-    way = find_way(Target("gpu7", "gpu7", None, None, path, "none", "python3", "active"), 10)
+    way = Ways().find(Target("gpu7", "gpu7", None, None, path, "none", "python3", "active"), 10)
     assert (way.address, way.port, way.user, way.key_name) == ("10.9.9.9", 2222, "early", "[10.9.9.9]:2222")
