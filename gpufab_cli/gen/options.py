@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from typing import Any, get_args, get_origin
 
 from gpufab_cli.module_utils.ansible_module import CONSENT
+from gpufab_cli.module_utils.arguments import argument_spec
 from gpufab_cli.module_utils.features import FEATURES
-from gpufab_cli.module_utils.schema import argument_spec, hints
+from gpufab_cli.module_utils.schema import hints
 
 Options = dict[str, dict[str, Any]]
 

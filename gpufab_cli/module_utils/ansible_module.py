@@ -3,12 +3,13 @@
 import dataclasses
 from typing import Any, Dict, Iterable, List, Mapping
 
+from .arguments import argument_spec
 from .change import Change, Impact
 from .converge import Order, Outcome, Status, StepResult, converge
 from .feature import Applies
 from .host import Host, HostError
 from .journal import Run
-from .schema import SchemaError, argument_spec, decode, encode
+from .schema import SchemaError, decode, encode
 
 CONSENT: Dict[str, Any] = {
     "allow": {

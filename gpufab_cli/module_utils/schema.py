@@ -4,12 +4,27 @@ A type says all there is to say about a value: decoding checks it, Ansible argum
 from it, and pydantic takes the constraint classes below as field annotations. Declared once.
 """
 
+import contextlib
 import dataclasses
 import enum
 import functools
+import itertools
 import json
 import re
-from typing import Annotated, Any, Callable, Dict, List, Literal, Mapping, Optional, Tuple, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Callable,
+    Dict,
+    List,
+    Literal,
+    Mapping,
+    Sequence,
+    Tuple,
+    Union,
+    get_args,
+    get_origin,
+)
 from typing import get_type_hints as _get_type_hints
 
 from .change import ABSENT, Absent, Unknown
@@ -19,6 +34,19 @@ class SchemaError(ValueError):
     """Data that does not fit its type; the message starts with the path of the offending value."""
 
 
+class MisfitError(SchemaError):
+    """On its way up through the data, whose path it gathers; :func:`decode` makes a plain SchemaError of it."""
+
+    def __init__(self, message: str, *trail: str) -> None:
+        super().__init__(message)
+        self.trail = list(trail)
+
+    def of(self, path: str) -> SchemaError:
+        """What is said of the whole, which is at a path of its own."""
+        found = (path + "".join(reversed(self.trail))).lstrip(".")
+        return SchemaError(f"{found or 'value'}: {self}")
+
+
 @dataclasses.dataclass(frozen=True)
 class Range:
     """An integer constraint: ``low <= value <= high``."""
@@ -26,10 +54,10 @@ class Range:
     low: int
     high: int
 
-    def check(self, value: Any, path: str) -> None:
-        """Raise :class:`SchemaError` unless the value lies in the range."""
+    def check(self, value: Any) -> None:
+        """Raise :class:`MisfitError` unless the value lies in the range."""
         if not self.low <= value <= self.high:
-            raise SchemaError(f"{path}: {value} is not in {self.low}..{self.high}")
+            raise MisfitError(f"{value} is not in {self.low}..{self.high}")
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Dict[str, Any]]) -> Dict[str, Any]:
         return {**handler(source), "ge": self.low, "le": self.high}
@@ -42,10 +70,10 @@ class Pattern:
     regex: str
     meaning: str
 
-    def check(self, value: Any, path: str) -> None:
-        """Raise :class:`SchemaError` unless the whole string matches."""
+    def check(self, value: Any) -> None:
+        """Raise :class:`MisfitError` unless the whole string matches."""
         if not re.fullmatch(self.regex, value):
-            raise SchemaError(f"{path}: {value!r} is not {self.meaning}")
+            raise MisfitError(f"{value!r} is not {self.meaning}")
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Dict[str, Any]]) -> Dict[str, Any]:
         return {**handler(source), "pattern": f"^(?:{self.regex})$"}
@@ -57,10 +85,10 @@ class Length:
 
     count: int
 
-    def check(self, value: Any, path: str) -> None:
-        """Raise :class:`SchemaError` unless the list has that many items."""
+    def check(self, value: Any) -> None:
+        """Raise :class:`MisfitError` unless the list has that many items."""
         if len(value) != self.count:
-            raise SchemaError(f"{path}: {len(value)} items, {self.count} wanted")
+            raise MisfitError(f"{len(value)} items, {self.count} wanted")
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Dict[str, Any]]) -> Dict[str, Any]:
         schema = handler(source)
@@ -106,24 +134,35 @@ def is_optional(kind: Any) -> bool:
     return get_origin(kind) is Union and type(None) in get_args(kind)
 
 
+_AS_THEY_ARE = frozenset({str, int, bool, float, type(None)})
+
+
 def encode(value: Any) -> Any:
     """Plain JSON data for a value; fields that are ``None`` are left out of dataclasses."""
+    kind: Any = type(value)
+    if kind in _AS_THEY_ARE:
+        return value
     if isinstance(value, Unknown):
         return {"unknown": value.reason}
     if value is ABSENT:
         return {"absent": True}
     if isinstance(value, enum.Enum):
         return value.value
+    if isinstance(value, (list, tuple)):
+        return [encode(item) for item in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
+        fields = ((name, getattr(value, name)) for name in _names(kind))
         return {name: encode(item) for name, item in fields if item is not None}
     if isinstance(value, Mapping):
         return {str(key): encode(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [encode(item) for item in value]
     if isinstance(value, (set, frozenset)):
         return sorted(encode(item) for item in value)
     return value
+
+
+@functools.cache
+def _names(cls: type) -> Tuple[str, ...]:
+    return tuple(item.name for item in dataclasses.fields(cls))
 
 
 def decode(kind: Any, data: Any, path: str = "") -> Any:
@@ -132,51 +171,66 @@ def decode(kind: Any, data: Any, path: str = "") -> Any:
     Raises:
         SchemaError: the data does not fit; the first fault is named by its path.
     """
-    origin = get_origin(kind)
+    try:
+        return _decoder(kind)(data)
+    except MisfitError as error:
+        raise error.of(path) from None
+
+
+Decoder = Callable[[Any], Any]
+"""Raises :class:`MisfitError`."""
+
+
+@functools.cache
+def _decoder(kind: Any) -> Decoder:
+    """What decodes a type. Made once: an audit decodes thousands of values of each."""
     if kind is Any:
-        return _decode_any(data)
+        return _decode_any
+    origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _decode_annotated(kind, data, path)
+        return _checked(_decoder(args[0]), [extra for extra in args[1:] if isinstance(extra, _CONSTRAINTS)])
     if origin is Union:
-        return _decode_union(kind, data, path)
+        return _union(kind, args)
     if origin is Literal:
-        return _expect(data in get_args(kind), data, path, "one of " + ", ".join(map(str, get_args(kind))))
+        return _one_of(args, "one of " + ", ".join(map(str, args)))
     if origin in (tuple, frozenset):
-        return _decode_sequence(kind, data, path)
+        return _sequence(origin, args)
     if origin is dict:
-        return _decode_dict(kind, data, path)
-    return _decode_plain(kind, data, path)
+        return _dict(_decoder(args[0]), _decoder(args[1]))
+    return _plain(kind)
 
 
-def _decode_plain(kind: Any, data: Any, path: str) -> Any:
+def _plain(kind: Any) -> Decoder:
     if kind is Unknown:
-        return Unknown(str(_expect(_is_unknown(data), data, path, "an unknown")["unknown"]))
+        return lambda data: Unknown(str(_expect(_is_unknown(data), data, "an unknown")["unknown"]))
     if kind is Absent:
-        _expect(_is_absent(data), data, path, "absent")
-        return ABSENT
+        return lambda data: ABSENT if _is_absent(data) else _misfit(data, "absent")
     if dataclasses.is_dataclass(kind):
-        return _decode_dataclass(kind, data, path)
+        return _Record(kind)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return kind(_expect(data in [e.value for e in kind], data, path, f"a {kind.__name__}"))
+        known = _one_of([member.value for member in kind], f"a {kind.__name__}")
+        return lambda data: kind(known(data))
     if kind is type(None):
-        return _expect(data is None, data, path, "null")
+        return _one_of((None,), "null")
     if kind is float:
-        return float(_expect(type(data) in (int, float), data, path, "a number"))
-    return _expect(type(data) is kind, data, path, f"of type {kind.__name__}")
+        return lambda data: float(_expect(type(data) in (int, float), data, "a number"))
+    return lambda data: data if type(data) is kind else _misfit(data, f"of type {kind.__name__}")
+
+
+def _misfit(data: Any, wanted: str) -> Any:
+    raise MisfitError(f"{data!r} is not {wanted}")
+
+
+def _expect(good: bool, data: Any, wanted: str) -> Any:
+    return data if good else _misfit(data, wanted)
 
 
 def _is_unknown(data: Any) -> bool:
-    return isinstance(data, dict) and set(data) == {"unknown"}
+    return isinstance(data, dict) and len(data) == 1 and "unknown" in data
 
 
 def _is_absent(data: Any) -> bool:
     return isinstance(data, dict) and data == {"absent": True}
-
-
-def _expect(good: bool, data: Any, path: str, wanted: str) -> Any:
-    if not good:
-        raise SchemaError(f"{path or 'value'}: {data!r} is not {wanted}")
-    return data
 
 
 def _decode_any(data: Any) -> Any:
@@ -191,120 +245,117 @@ def _decode_any(data: Any) -> Any:
     return data
 
 
-def _decode_annotated(kind: Any, data: Any, path: str) -> Any:
-    base, *extras = get_args(kind)
-    value = decode(base, data, path)
-    for extra in extras:
-        if isinstance(extra, _CONSTRAINTS):
-            extra.check(value, path or "value")
-    return value
+def _one_of(known: Sequence[Any], wanted: str) -> Decoder:
+    return lambda data: data if data in known else _misfit(data, wanted)
 
 
-def _decode_union(kind: Any, data: Any, path: str) -> Any:
-    options = get_args(kind)
-    if data is None and type(None) in options:
-        return None
-    if _is_unknown(data) and Unknown in options:
-        return Unknown(str(data["unknown"]))
-    if _is_absent(data) and Absent in options:
-        return ABSENT
-    rest = [option for option in options if option not in (type(None), Unknown, Absent)]
-    if not rest:
-        raise SchemaError(f"{path or 'value'}: {data!r} fits no {kind}")
-    for option in rest[:-1]:
+def _checked(inner: Decoder, constraints: Sequence[Any]) -> Decoder:
+    def decode_checked(data: Any) -> Any:
+        value = inner(data)
+        for constraint in constraints:
+            constraint.check(value)
+        return value
+
+    return decode_checked
+
+
+def _union(kind: Any, options: Sequence[Any]) -> Decoder:
+    rest = [_decoder(option) for option in options if option not in (type(None), Unknown, Absent)]
+
+    def decode_union(data: Any) -> Any:
+        if data is None and type(None) in options:
+            return None
+        if Unknown in options and _is_unknown(data):
+            return Unknown(str(data["unknown"]))
+        if Absent in options and _is_absent(data):
+            return ABSENT
+        for option in rest[:-1]:
+            try:
+                return option(data)
+            except MisfitError:
+                continue
+        return rest[-1](data) if rest else _expect(False, data, f"of {kind}")
+
+    return decode_union
+
+
+def _dict(key: Decoder, value: Decoder) -> Decoder:
+    def decode_dict(data: Any) -> Any:
+        _expect(isinstance(data, dict), data, "a mapping")
+        name, found = "", {}
         try:
-            return decode(option, data, path)
-        except SchemaError:
-            continue
-    return decode(rest[-1], data, path)
+            for name, item in data.items():
+                found[key(name)] = value(item)
+        except MisfitError as error:
+            error.trail.append(f".{name}")
+            raise
+        return found
+
+    return decode_dict
 
 
-def _decode_sequence(kind: Any, data: Any, path: str) -> Any:
-    _expect(isinstance(data, (list, tuple)), data, path, "a list")
-    if len(data) >= LONG and not isinstance(data[0], Mapping):
+def _sequence(origin: Any, args: Tuple[Any, ...]) -> Decoder:
+    pair = origin is tuple and Ellipsis not in args
+    inner = [_decoder(arg) for arg in args if arg is not Ellipsis]
+
+    def decode_items(data: Any) -> Any:
+        if pair and len(data) != len(inner):
+            _misfit(data, f"a list of {len(inner)}")
+        found: List[Any] = []
         try:
-            return _decode_long(kind, json.dumps(data))
-        except (SchemaError, TypeError):
-            pass  # told below, with its path
-    return _decode_items(kind, data, path)
+            for decoder, item in zip(inner if pair else itertools.repeat(inner[0]), data):
+                found.append(decoder(item))
+        except MisfitError as error:
+            error.trail.append(f"[{len(found)}]")
+            raise
+        return origin(found)
+
+    @functools.lru_cache(maxsize=1024)
+    def decode_long(text: str) -> Any:
+        """Long lists are alike on all ports of all hosts, such as the map of 64 DSCPs: once decoded, kept once."""
+        return decode_items(json.loads(text))
+
+    def decode_sequence(data: Any) -> Any:
+        _expect(isinstance(data, (list, tuple)), data, "a list")
+        if len(data) >= LONG and not isinstance(data[0], dict):
+            with contextlib.suppress(MisfitError, TypeError):  # told below
+                return decode_long(json.dumps(data))
+        return decode_items(data)
+
+    return decode_sequence
 
 
-@functools.lru_cache(maxsize=1024)
-def _decode_long(kind: Any, text: str) -> Any:
-    """Long lists are alike on all ports of all hosts, such as the map of 64 DSCPs: once decoded, kept once."""
-    return _decode_items(kind, json.loads(text), "")
+class _Record:
+    """Decodes a dataclass. Its fields are looked at when it first does, for they may hold such a dataclass again."""
 
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
 
-def _decode_items(kind: Any, data: Any, path: str) -> Any:
-    args = get_args(kind)
-    if get_origin(kind) is tuple and Ellipsis not in args:
-        _expect(len(data) == len(args), data, path, f"a list of {len(args)}")
-        return tuple(decode(a, item, f"{path}[{i}]") for i, (a, item) in enumerate(zip(args, data)))
-    items = (decode(args[0], item, f"{path}[{i}]") for i, item in enumerate(data))
-    return get_origin(kind)(items)
+    @functools.cached_property
+    def _fields(self) -> Dict[str, Decoder]:
+        types = hints(self._kind)
+        return {item.name: _decoder(types[item.name]) for item in dataclasses.fields(self._kind)}
 
+    @functools.cached_property
+    def _required(self) -> Tuple[str, ...]:
+        missing = dataclasses.MISSING
+        items = dataclasses.fields(self._kind)
+        return tuple(item.name for item in items if item.default is missing and item.default_factory is missing)
 
-def _decode_dict(kind: Any, data: Any, path: str) -> Any:
-    _expect(isinstance(data, dict), data, path, "a mapping")
-    key_kind, value_kind = get_args(kind)
-    return {decode(key_kind, k, path): decode(value_kind, v, f"{path}.{k}".lstrip(".")) for k, v in data.items()}
-
-
-def _decode_dataclass(kind: Any, data: Any, path: str) -> Any:
-    _expect(isinstance(data, dict), data, path, "a mapping")
-    types = hints(kind)
-    prefix = f"{path}." if path else ""
-    for name in data:
-        _expect(name in types, name, prefix + str(name), f"a field of {kind.__name__}")
-    values = {}
-    for item in dataclasses.fields(kind):
-        if item.name in data:
-            values[item.name] = decode(types[item.name], data[item.name], prefix + item.name)
-        elif item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
-            raise SchemaError(f"{prefix}{item.name}: missing")
-    return kind(**values)
-
-
-def argument_spec(kind: type) -> Dict[str, Dict[str, Any]]:
-    """The Ansible argument spec of a dataclass, documentation (``description``) included."""
-    types = hints(kind)
-    return {item.name: _argument(types[item.name], item) for item in dataclasses.fields(kind)}
-
-
-def _argument(kind: Any, item: "Optional[dataclasses.Field[Any]]" = None) -> Dict[str, Any]:
-    base, docs = _unwrap(kind)
-    spec = _argument_type(base)
-    if docs:
-        spec["description"] = docs[0]
-    if item is not None and item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
-        spec["required"] = True
-    return spec
-
-
-def _unwrap(kind: Any) -> Tuple[Any, List[str]]:
-    """The type below Annotated and Optional, and its one-line documentation."""
-    docs: List[str] = []
-    while True:
-        if get_origin(kind) is Annotated:
-            base, *extras = get_args(kind)
-            docs += [extra.text for extra in extras if isinstance(extra, Doc)]
-            kind = base
-        elif is_optional(kind):
-            (kind,) = [option for option in get_args(kind) if option is not type(None)]
-        else:
-            return kind, docs
-
-
-def _argument_type(kind: Any) -> Dict[str, Any]:
-    origin = get_origin(kind)
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        return {"type": "dict", "options": argument_spec(kind)}
-    if origin is Literal:
-        return {"type": "str", "choices": list(get_args(kind))}
-    if origin in (tuple, frozenset):
-        inner = _argument(get_args(kind)[0])
-        spec = {"type": "list", "elements": inner.pop("type")}
-        return {**spec, **{key: inner[key] for key in ("options", "choices") if key in inner}}
-    if origin is dict or kind is dict:
-        return {"type": "dict"}
-    return {"type": {int: "int", str: "str", bool: "bool", float: "float"}[kind]}
+    def __call__(self, data: Any) -> Any:
+        _expect(isinstance(data, dict), data, "a mapping")
+        fields = self._fields
+        for name in data:
+            if name not in fields:
+                raise MisfitError(f"{name!r} is not a field of {self._kind.__name__}", f".{name}")
+        for name in self._required:
+            if name not in data:
+                raise MisfitError("missing", f".{name}")
+        name, found = "", {}
+        try:
+            for name, item in data.items():
+                found[name] = fields[name](item)
+        except MisfitError as error:
+            error.trail.append(f".{name}")
+            raise
+        return self._kind(**found)

@@ -5,7 +5,8 @@ import pytest
 from gpufab_cli.errors import GpufabError, SpecErrors
 from gpufab_cli.intent.addresses import vf_guid, vf_mac
 from gpufab_cli.intent.compile import compile_wants
-from gpufab_cli.module_utils.schema import argument_spec, decode, encode
+from gpufab_cli.module_utils.arguments import argument_spec
+from gpufab_cli.module_utils.schema import decode, encode
 from gpufab_cli.spec.lock import Lock, LockedHost, LockedPort
 from tests.fabrics import lock, locked_port, refusals, spec
 
