@@ -65,6 +65,7 @@ def collect(
     jobs: Mapping[str, tuple[Target, Wants]], execute: Exec, *, seconds: float, forks: int
 ) -> Iterator[Collected]:
     """Snapshots as they come, at most ``forks`` hosts at a time, each within ``seconds``."""
+    stub.program()  # now, and not in each of the threads
 
     def work(host: str) -> Collected:
         target, wants = jobs[host]

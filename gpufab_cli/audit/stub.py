@@ -1,9 +1,12 @@
 """The command that turns a node's own Python into the collector: nothing is installed and nothing is written there.
 
-The zip of the node core comes on stdin behind its length, is put into memory (memfd_create(2)) and imported from
-there; the wishes follow it. Everything is one argv, quoted once for whatever login shell the user has: the sources are
-wrapped so that they hold no newline, which csh would not take.
+The zip of the node core comes on stdin, compressed and behind its length, is put into memory (memfd_create(2)) and
+imported from there; the wishes follow it. Everything is one argv, quoted once for whatever login shell the user has;
+the sources are wrapped so that they hold no newline, which csh would not take.
 """
+
+import functools
+import zlib
 
 from gpufab_cli.module_utils import archive
 
@@ -12,12 +15,12 @@ _LOADER = """\
 import sys
 if sys.version_info < (3, 9):
     sys.exit("gpufab: needs Python 3.9 on the node, this is " + sys.version.split()[0])
-import os
+import os, zlib
 print(flush=True)
 stdin = sys.stdin.buffer
 handle = os.memfd_create("gpufab")
 with open(handle, "wb", closefd=False) as memory:
-    memory.write(stdin.read(int(stdin.readline())))
+    memory.write(zlib.decompress(stdin.read(int(stdin.readline()))))
 sys.path.insert(0, "/proc/self/fd/%d" % handle)
 from PACKAGE.program import main
 sys.exit(main([VERB]))
@@ -55,9 +58,15 @@ def command(python: str, verb: str = "collect", *, root: bool) -> list[str]:
 
 
 def stdin(wishes: str) -> bytes:
-    """What the collector reads: the zip's length, the zip, the wishes."""
-    zipped = archive.build()
-    return b"%d\n" % len(zipped) + zipped + wishes.encode()
+    """What the collector reads: the program behind its length, the wishes."""
+    return program() + wishes.encode()
+
+
+@functools.cache
+def program() -> bytes:
+    """The zip as it is sent: its entries are stored, and a third of it is as much to encrypt for each host."""
+    packed = zlib.compress(archive.build())
+    return b"%d\n" % len(packed) + packed
 
 
 def _one_line(source: str) -> str:

@@ -25,7 +25,7 @@ def desired_path(feature: str) -> str:
 def desired_text(feature: str, want: Any) -> str:
     """The file's text; the same wish always gives the same bytes."""
     data = {"format": FORMAT, "feature": feature, "want": encode(want)}
-    return json.dumps(data, indent=1, sort_keys=True) + "\n"
+    return json.dumps(data, sort_keys=True) + "\n"
 
 
 def wish_digest(feature: str, want: Any) -> str:

@@ -8,7 +8,7 @@ from ..devices import Devices
 from ..host import Host, Reader, sha256
 from ..snapshot import Snapshot
 from ..units import show
-from .files import EARLY, LATE, LINKS, contents, paths
+from .files import EARLY, LATE, LINKS, contents, digests, paths
 from .seen import NodeSeen
 from .want import NodeWant
 
@@ -90,9 +90,8 @@ def _units(host: Reader) -> Dict[str, Any]:
 
 
 def _file_changes(seen: NodeSeen) -> List[Change]:
-    wanted: Dict[str, str] = {path: sha256(content) for path, content in contents().items()}
+    wanted = {**digests(), **dict(LINKS)}
     found = {**seen.files, **seen.links}
-    wanted.update(LINKS)
     changes = [
         Change((path,), found[path], value, "node.files", Where.PERSISTED)
         for path, value in wanted.items()

@@ -4,9 +4,11 @@ Ordering: docs of systemd.special(7) (network-pre.target), of rdma-core (rdma-lo
 rdma-hw.target) and of NVIDIA (nvidia-persistenced.service, nvidia-fabricmanager.service).
 """
 
-from typing import Dict, Tuple
+import functools
+from typing import Dict, Mapping, Tuple
 
 from ..archive import build
+from ..host import sha256
 
 PROGRAM = "/usr/local/lib/gpufab/gpufab.pyz"
 UNITS = "/etc/systemd/system"
@@ -86,6 +88,12 @@ def _unit(
 def contents() -> Dict[str, bytes]:
     """Every file by path, as this version of gpufab wants it."""
     return {PROGRAM: build(), **_texts()}
+
+
+@functools.lru_cache(maxsize=1)
+def digests() -> Mapping[str, str]:
+    """What each file's content is known by; the same for every host."""
+    return {path: sha256(content) for path, content in contents().items()}
 
 
 def paths() -> Tuple[str, ...]:

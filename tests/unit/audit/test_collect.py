@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
@@ -170,7 +171,7 @@ def test_the_wishes_follow_the_zip():
     list(collect({"gpu01": (target(), WANTS["gpu01"])}, lambda *a: taken.append(a) or printed(), seconds=7, forks=1))
     ((reached, argv, stdin, seconds),) = taken
     size, _, rest = stdin.partition(b"\n")
-    assert rest[: int(size)] == archive.build()
+    assert zlib.decompress(rest[: int(size)]) == archive.build()
     assert set(json.loads(rest[int(size) :])["wants"]) == {"node", "roce"}
     assert (reached, seconds) == (target(), 7)
     assert argv == stub.command("/usr/bin/python3", root=True)
@@ -198,7 +199,7 @@ def test_the_loader_runs_the_program_of_the_zip_with_the_rest_of_stdin(tmp_path)
         zipped.writestr(f"{archive.PACKAGE}/__init__.py", "")
         program = "import sys\ndef main(argv):\n    print(argv, sys.stdin.read())\n    return 7\n"
         zipped.writestr(f"{archive.PACKAGE}/program.py", program)
-    data = buffer.getvalue()
+    data = zlib.compress(buffer.getvalue())
     done = loaded(stub.command("python3", root=False)[3], b"%d\n" % len(data) + data + b'{"wants": {}}')
     assert (done.returncode, done.stdout, done.stderr) == (7, b"\n['collect'] {\"wants\": {}}\n", b"")
 
