@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Any
 
 import paramiko
 
@@ -164,6 +164,7 @@ class Ssh:
                 timeout=left,
                 banner_timeout=left,
                 auth_timeout=left,
+                transport_factory=_transport,
             )
         except (paramiko.SSHException, OSError, EOFError, ValueError) as error:
             client.close()
@@ -181,6 +182,14 @@ class Ssh:
             known = self._known[names].keys(way.key_name)
         for key in known:
             client.get_host_keys().add(way.key_name, key.get_name(), key)
+
+
+def _transport(*arguments: Any, **options: Any) -> paramiko.Transport:
+    """A transport that prefers AES-GCM, as OpenSSH 10 does: paramiko compares all other MACs byte by byte in Python."""
+    transport = paramiko.Transport(*arguments, **options)
+    security = transport.get_security_options()
+    security.ciphers = tuple(sorted(security.ciphers, key=lambda cipher: "-gcm@" not in cipher))
+    return transport
 
 
 def _is_chance(error: Exception) -> bool:
