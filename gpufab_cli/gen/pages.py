@@ -87,8 +87,9 @@ ports:
             "whose key is pinned, in one version, pinned and held with everything that comes with it.",
             "Before anything is touched a run rehearses it: it reads the sources, resolves, and downloads with all "
             "signatures and hashes checked, in folders of its own. What cannot be done whole is refused in one line.",
-            "Nothing is built or installed for a kernel other than the one that will run. Services are not restarted; "
-            "drivers are loaded anew only with consent to driver-reload, link-flap, service-restart and traffic.",
+            "Nothing is built or installed for a kernel other than the one that will run. Services are not restarted. "
+            "A vendor's packages come, change or go, and drivers are loaded anew, only with consent to driver-reload, "
+            "link-flap, service-restart and traffic; with mlnx-fw-updater also to firmware-reset.",
         ),
         example="""\
 stack: doca-ofed

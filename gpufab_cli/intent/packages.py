@@ -14,7 +14,7 @@ def ofed_want(spec: FabricSpec, host: Host) -> OfedWant | None:
         stack=rdma.stack,
         version=rdma.version,
         profile=(rdma.profile or "doca-ofed") if rdma.stack == "doca-ofed" else None,
-        modules=rdma.modules,
+        modules=rdma.modules or "dkms",
         kernel_support=rdma.kernel_support,
         firmware_updater=rdma.firmware_updater,
         repository=_repository(rdma.repository, rdma.version),

@@ -84,6 +84,11 @@ def converge(host: Host, feature: Applies, want: Any, order: Order) -> Outcome:
         return _Pass(host, feature, want, order).outcome()
 
 
+def held_back(host: Host, feature: Applies, want: Any, order: Order, step: Step) -> Optional[StepResult]:
+    """Why a step is not to be made, if it is not: for one whose impact shows only when it is about to be made."""
+    return _Pass(host, feature, want, order).held_back(step)
+
+
 class _Pass:
     """One pass over one feature's plan."""
 
@@ -121,12 +126,12 @@ class _Pass:
         return self._result(step, Status.NOT_BEGUN, "an earlier step failed")
 
     def _take(self, step: Step) -> StepResult:
-        held_back = self._held_back(step)
-        if held_back is not None:
-            return held_back
+        held = self.held_back(step)
+        if held is not None:
+            return held
         return self._result(step, Status.WOULD_MAKE) if self._order.check else self._make(step)
 
-    def _held_back(self, step: Step) -> Optional[StepResult]:
+    def held_back(self, step: Step) -> Optional[StepResult]:
         """Why the step is not to be made, if it is not."""
         if step.unknowns:
             reasons = dict.fromkeys(change.current.reason for change in step.unknowns)

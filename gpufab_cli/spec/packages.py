@@ -60,8 +60,9 @@ class Rdma(Model):
     """Version of a vendor's stack: 3.2.0 is package version 3.2.0 in any revision, one with a dash just that."""
     profile: DocaProfile | None = None
     """How much of doca-ofed; doca-ofed if left out."""
-    modules: Modules = "dkms"
-    """How a vendor's kernel modules come: built on the node, which needs its kernel's headers, or prebuilt."""
+    modules: Modules | None = None
+    """How a vendor's kernel modules come: dkms, built on the node, which needs its kernel's headers, or prebuilt; dkms
+    if left out."""
     kernel_support: bool = False
     """Install doca-kernel-support too, for kernels that the repository has no modules for."""
     firmware_updater: bool = False
@@ -116,7 +117,7 @@ def _repository_faults(repository: Repository) -> Iterator[Fault]:
         )
 
 
-_VENDOR_ONLY = ("version", "profile", "repository", "kernel_support", "firmware_updater")
+_VENDOR_ONLY = ("version", "profile", "modules", "repository", "kernel_support", "firmware_updater")
 
 
 def _rdma_faults(rdma: Rdma) -> Iterator[Fault]:

@@ -339,10 +339,28 @@ limits() {
     unset IFS
 }
 
+# Of each network function of the vendor's its address, its driver, and the version that the driver itself tells.
+drivers() {
+    for path in /sys/bus/pci/devices/*; do
+        read -r vendor <"$path/vendor" && read -r class <"$path/class" || continue
+        case $vendor$class in 0x15b30x02*) ;; *) continue ;; esac
+        driver=$(readlink -f "$path/driver")
+        set -- "$path"/net/*
+        version=
+        [ -e "$1" ] && version=$(timeout -k 1 5 ethtool -i "${1##*/}" | sed -n 's/^version: *//p')
+        printf '%s\t%s\t%s\n' "${path##*/}" "${driver##*/}" "$version"
+    done 2>/dev/null
+}
+
 # Every package with its version, as the package manager lists them; what is held; keys; where NCCL is loaded from.
 packages() {
+    section drivers 0
+    drivers
+    probe ofed-info ofed_info -s
+    probe kernel-release uname -r
     if command -v dpkg-query >/dev/null && ! [ -e /etc/redhat-release ]; then
-        probe packages dpkg-query -W -f '${db:Status-Abbrev} ${Package} ${Version}\n'
+        probe packages dpkg-query -W -f '${db:Status-Abbrev} ${Package} ${Version} ${Architecture}\n'
+        probe architecture dpkg --print-architecture
         probe held apt-mark showhold
     else
         probe packages rpm -qa --qf 'ii  %{NAME} %{VERSION}-%{RELEASE}\n'

@@ -1,28 +1,37 @@
-"""Installed packages: the declared versions are there and held, the repository's key is the declared one."""
+"""Installed packages: the declared versions are there and held, the repository's key is the declared one, and the
+drivers that run are the stack's.
+"""
 
 import re
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 import pytest
 
 from gpufab_cli.verify.expected import Node
-from gpufab_cli.verify.reading import Reading
+from gpufab_cli.verify.reading import Reading, UnreadableError
 
 INBOX = ("rdma-core", "perftest", "mstflint", "infiniband-diags")  # called the same on every platform
 NCCL = ("libnccl2", "libnccl")
 NCCL_DEV = ("libnccl-dev", "libnccl-devel")
 
 
+def rows(reading: Reading) -> Iterator[list[str]]:
+    """State, name and version of each package, of dpkg's those of the node's own architecture: twins may differ."""
+    for line in reading.section("packages").require("packages").splitlines():
+        words = line.split()
+        if words[3:] in ([], ["all"]) or words[3] == reading.section("architecture").require("dpkg").strip():
+            yield words[:3]
+
+
 def installed(reading: Reading) -> dict[str, str]:
     """Versions by name; a package that is not wholly installed counts as none."""
-    rows = [line.split() for line in reading.section("packages").require("packages").splitlines()]
-    return {row[1]: row[2] for row in rows if len(row) == 3 and row[0][1:] == "i"}  # noqa: PLR2004
+    return {row[1]: row[2] for row in rows(reading) if len(row) == 3 and row[0][1:] == "i"}  # noqa: PLR2004
 
 
 def present(reading: Reading) -> set[str]:
     """Names of packages that are there, wholly or half; those are not of which nothing is left but configuration."""
-    rows = [line.split() for line in reading.section("packages").require("packages").splitlines()]
-    return {row[1] for row in rows if len(row) > 1 and row[0][1:2] not in ("n", "c")}
+    return {row[1] for row in rows(reading) if len(row) > 1 and row[0][1:2] not in ("n", "c")}
 
 
 def one_of(names: tuple[str, ...], reading: Reading) -> tuple[str, str]:
@@ -69,8 +78,41 @@ def test_stack(node: Node, reading: Reading) -> None:
 @pytest.mark.wishes("ofed")
 def test_firmware_updater(node: Node, reading: Reading) -> None:
     """Nothing burns firmware that was not asked to."""
-    if not node.wishes["ofed"]["firmware_updater"]:
-        assert "mlnx-fw-updater" not in present(reading), "mlnx-fw-updater is installed"
+    there = "mlnx-fw-updater" in present(reading)
+    if node.wishes["ofed"]["firmware_updater"]:
+        assert there, "mlnx-fw-updater is not installed"
+    else:
+        assert not there, "mlnx-fw-updater is installed"
+
+
+@pytest.mark.wishes("ofed")
+def test_driver(node: Node, reading: Reading) -> None:
+    """Each NIC of the vendor's runs with the stack's driver; the version of the distribution's is the kernel's."""
+    release = reading.section("kernel-release").require("uname").strip()
+    wish, versions = node.wishes["ofed"], set()
+    for line in reading.section("drivers").require("drivers").splitlines():
+        pci, driver, version = line.split("\t")
+        assert driver or wish["stack"] == "inbox", f"{pci} has no driver"
+        versions |= {(driver, version)} if driver == "mlx5_core" else set()
+    told = {version for _, version in versions if version}
+    if versions and not told:
+        raise UnreadableError("ethtool: no port tells the version of its driver")
+    for version in sorted(told):
+        assert_driver(version, release, wish["stack"], reading)
+
+
+def assert_driver(version: str, release: str, stack: str, reading: Reading) -> None:
+    """The driver that runs is the distribution's, or that of the vendor's stack as ofed_info calls it."""
+    if stack == "inbox":
+        assert version == release, f"mlx5_core {version} runs, a vendor's"
+        return
+    assert version != release, "the distribution's mlx5_core runs"
+    said = reading.section("ofed-info").require("ofed_info").strip()
+    found = re.search(r"(\d+\.\d+-\d+(?:\.\d+)*):?$", said)
+    if found is None:
+        raise UnreadableError(f"ofed_info: printed {said!r}, which no known release prints")
+    same = f"{found[1]}.".startswith(f"{version}.") or f"{version}.".startswith(f"{found[1]}.")
+    assert same, f"mlx5_core {version} runs, and {found[1]} is installed"
 
 
 @pytest.mark.wishes("nccl")

@@ -3,31 +3,16 @@ folders. The sources and preferences that are rehearsed are not the system's yet
 """
 
 import re
-from typing import Dict, Iterable, List, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, Tuple
 
 from ..host import Host, Output
 from ..queries import NO_CACHE
-from .database import installed
 from .files import declared, key_path, preferences, proxy_option, source_path
 from .gather import versions
 from .platforms import Platform
 from .recipe import Recipe
-from .seen import Database
-from .transaction import (
-    SECONDS,
-    Offered,
-    RefusedError,
-    Transaction,
-    after,
-    choose,
-    coming_back,
-    leftovers,
-    mixed,
-    said,
-    scratch,
-    surprising,
-    whole,
-)
+from .rehearsal import Rehearsal
+from .transaction import SECONDS, Offered, RefusedError, Transaction, said
 
 LISTS = "/var/lib/apt/lists"
 ETC = "/etc/apt"
@@ -50,58 +35,8 @@ def reads_every_source(host: Host, recipe: Recipe) -> bool:
     return recipe.repository is None or not known
 
 
-class Rehearsal:
+class AptRehearsal(Rehearsal):
     """One rehearsal of one set."""
-
-    def __init__(
-        self, host: Host, recipe: Recipe, platform: Platform, database: Database, pinned: Dict[str, str]
-    ) -> None:
-        self._host, self._recipe, self._platform = host, recipe, platform
-        self._database, self._pinned = database, pinned
-        self._now = installed(host, platform)
-        self._folder = scratch(recipe.name)
-
-    def run(self) -> Transaction:
-        """What would be done.
-
-        Raises:
-            RefusedError: it could not be done whole.
-        """
-        self._lay_out()
-        self._update()
-        offered = self._offered(self._names())
-        roots = choose(self._recipe, self._database, offered)
-        reached = self._reached(roots)
-        own = self._own([*roots, *reached])
-        wanted = self._wanted(roots, reached, offered, own)
-        final = self._simulate(wanted)
-        self._check(final)
-        along = self._along(final)
-        self._download(wanted)
-        asked = {name: version for name, version in wanted.items() if version}
-        closure = self._closure(roots, reached, after(self._now, {**final.install, **roots}, final.remove), own)
-        install = {**asked, **{n: v for n, v in closure.items() if final.install.get(n) == v}}
-        return Transaction(install, final.remove, closure, along)
-
-    def _along(self, final: Transaction) -> Tuple[str, ...]:
-        """What the removal takes with it, which comes first: packages that depend on what goes and come back after."""
-        if not final.remove:
-            return ()
-        output = self._apt("apt-get", "-s", "remove", *final.remove)
-        if output.rc != 0:
-            raise RefusedError(said(output))
-        return coming_back(simulated(output.stdout).remove, final.remove, final.install)
-
-    def _wanted(self, roots: Dict[str, str], reached: List[str], offered: Offered, own: Offered) -> Dict[str, str]:
-        """What apt is to be asked for: the roots, and what would else stay another stack's or source's."""
-        ours: Dict[str, str] = {}
-        kept = set(roots)
-        if own:
-            first = self._simulate(roots)
-            then = after(self._now, {**first.install, **roots}, first.remove)
-            ours = mixed(reached, then, own)
-            kept = {*whole(roots, reached, then, own), *ours}
-        return {**leftovers(self._recipe, self._pinned, self._database, kept, offered), **ours, **roots}
 
     def _lay_out(self) -> None:
         folder, host = self._folder, self._host
@@ -118,6 +53,7 @@ class Rehearsal:
         host.remove(f"{folder}/preferences.d/gpufab-{self._recipe.name}.pref")
         host.remove(self._source)
         self._put_own()
+        self._update()
 
     @property
     def _source(self) -> str:
@@ -161,55 +97,44 @@ class Rehearsal:
         if output.rc != 0:
             raise RefusedError(f"repository: {said(output)}")
 
-    def _names(self) -> List[str]:
-        return sorted({root.name for root in self._recipe.roots} | set(self._database.packages))
-
-    def _offered(self, names: Sequence[str], *source: str) -> Dict[str, Tuple[str, ...]]:
-        return versions(self._apt("apt-cache", *source, "madison", *names).stdout) if names else {}
-
-    def _arguments(self, wanted: Dict[str, str]) -> List[str]:
-        flags = ["install", "--no-install-recommends", "--allow-downgrades", "--allow-change-held-packages"]
-        return [*flags, *(f"{name}={version}" if version else f"{name}-" for name, version in sorted(wanted.items()))]
-
-    def _simulate(self, wanted: Dict[str, str]) -> Transaction:
-        output = self._apt("apt-get", "-s", *self._arguments(wanted))
-        if output.rc != 0:
-            raise RefusedError(said(output))
-        return simulated(output.stdout)
-
-    def _closure(self, roots: Dict[str, str], reached: List[str], then: Dict[str, str], own: Offered) -> Dict[str, str]:
-        """The packages of the repository that are then there; without one the pinned roots."""
-        if not self._recipe.pinned:
-            return {}
-        return whole(roots, reached, then, own) if self._recipe.repository is not None else roots
+    def _offered(self) -> Dict[str, Tuple[str, ...]]:
+        return self._versions({root.name for root in self._recipe.roots} | set(self._database.packages))
 
     def _own(self, names: Iterable[str]) -> Dict[str, Tuple[str, ...]]:
-        """What the set's repository has of some packages."""
-        if self._recipe.repository is None:
-            return {}
-        return self._offered(sorted(set(names)), *_own_source(self._source))
+        return self._versions(names, *_own_source(self._source)) if self._recipe.repository is not None else {}
 
-    def _reached(self, roots: Dict[str, str]) -> List[str]:
-        """What the roots depend on as far as the repository knows: names alone, for they vary little by version."""
-        if self._recipe.repository is None:
-            return []
+    def _versions(self, names: Iterable[str], *source: str) -> Dict[str, Tuple[str, ...]]:
+        found = sorted(set(names))
+        return versions(self._apt("apt-cache", *source, "madison", *found).stdout) if found else {}
+
+    def _reached(self, roots: Mapping[str, str]) -> List[str]:
+        """Names alone, for they vary little by version."""
         alone = (*_own_source(self._source), "-o", "Dir::State::status=/dev/null")
         kinds = ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
         output = self._apt("apt-cache", *alone, "depends", "--recurse", *(f"--no-{kind}" for kind in kinds), *roots)
         return re.findall(r"^([a-z0-9][a-z0-9+.\-]*)$", output.stdout, re.MULTILINE)
 
-    def _check(self, found: Transaction) -> None:
-        surprises = sorted(surprising(self._recipe, found.remove, self._database, self._pinned))
-        if surprises:
-            raise RefusedError(f"it would remove {', '.join(surprises)}")
-        held = self._host.attempt("apt-mark", "showhold").stdout.split()
-        others = sorted(set(held) & {*found.install, *found.remove} - set(self._pinned))
-        if others:
-            raise RefusedError(f"{others[0]} is on hold, and not by gpufab")
-        if self._recipe.modules == "prebuilt" and any(name.endswith("-dkms") for name in found.install):
-            raise RefusedError("it builds modules by DKMS: say modules: dkms")
+    def _arguments(self, wanted: Mapping[str, str]) -> List[str]:
+        flags = ["install", "--no-install-recommends", "--allow-downgrades", "--allow-change-held-packages"]
+        return [*flags, *(f"{name}={version}" if version else f"{name}-" for name, version in sorted(wanted.items()))]
 
-    def _download(self, wanted: Dict[str, str]) -> None:
+    def _resolve(self, wanted: Mapping[str, str]) -> Transaction:
+        return self._simulate(*self._arguments(wanted))
+
+    def _simulate(self, *argv: str) -> Transaction:
+        output = self._apt("apt-get", "-s", *argv)
+        if output.rc != 0:
+            raise RefusedError(said(output))
+        return simulated(output.stdout)
+
+    def _taken_along(self, going: Tuple[str, ...]) -> Iterable[str]:
+        return self._simulate("remove", *going).remove
+
+    def _foreign_holds(self, names: Iterable[str]) -> Iterable[str]:
+        held = self._host.attempt("apt-mark", "showhold").stdout.split()
+        return [f"{name} is on hold" for name in set(held) & set(names) - set(self._pinned)]
+
+    def _fetch(self, wanted: Mapping[str, str], own: Offered) -> None:  # noqa: ARG002
         output = self._apt("apt-get", "-y", "--download-only", *self._arguments(wanted))
         if output.rc != 0:
             raise RefusedError(said(output))

@@ -5,6 +5,7 @@ to put in there. Locks are told from /proc/locks: to try one would be to take it
 """
 
 import re
+from dataclasses import dataclass
 from typing import Callable, Dict, Iterator, Optional, Tuple, Union
 
 from ..change import Unknown
@@ -20,49 +21,71 @@ DNF_PID = "/var/lib/dnf/rpmdb_lock.pid"
 RPM_FORMAT = r"%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\n"
 _GONE = ("not-installed", "config-files")
 _DONE = ("installed", *_GONE)
+_ARCHITECTURES = {"x86_64": "amd64", "sbsa": "arm64"}
+"""What dpkg calls the architectures of platforms."""
 
 Matters = Callable[[str, str], bool]
 
 
 def look(host: Reader, platform: Platform, matters: Matters) -> Union[Database, Unknown]:
     """The database; ``matters`` says of a name and a version whether the package is of interest."""
-    return _rpm(host, matters) if platform.manager == "dnf" else _dpkg(host, matters)
+    return _rpm(host, matters) if platform.manager == "dnf" else _dpkg(host, platform, matters)
 
 
 def installed(host: Reader, platform: Platform) -> Dict[str, str]:
     """The version of every package that is there, half done or not; empty where that cannot be told."""
     if platform.manager == "apt":
         text = host.read(STATUS)
-        stanzas = _stanzas(text) if isinstance(text, str) else iter(())
-        return {name: version for name, _, _, state, version in stanzas if state not in _GONE}
+        stanzas = _stanzas(text, platform) if isinstance(text, str) else iter(())
+        return {stanza.name: stanza.version for stanza in stanzas if stanza.native and stanza.state not in _GONE}
     found = look(host, platform, lambda name, version: True)  # noqa: ARG005
     return {} if isinstance(found, Unknown) else {name: package.version for name, package in found.packages.items()}
 
 
-def _dpkg(host: Reader, matters: Matters) -> Union[Database, Unknown]:
+def _dpkg(host: Reader, platform: Platform, matters: Matters) -> Union[Database, Unknown]:
     text, journal = host.read(STATUS), host.names(JOURNAL)
     if not isinstance(text, str):
         return Unknown(f"{STATUS}: {text}")
     packages: Dict[str, Package] = {}
     broken = {"dpkg": "interrupted"} if isinstance(journal, tuple) and journal else {}
-    for name, wanted, error, state, version in _stanzas(text):
-        if state not in _DONE or error != "ok":
-            broken[name] = state if error == "ok" else f"{state} and must be reinstalled"
-        if state not in _GONE and matters(name, version):
-            packages[name] = Package(version, wanted == "hold", name not in broken)
+    for stanza in _stanzas(text, platform):
+        if stanza.state not in _DONE or stanza.error != "ok":
+            broken[stanza.label] = stanza.state + ("" if stanza.error == "ok" else " and must be reinstalled")
+        if stanza.native and stanza.state not in _GONE and matters(stanza.name, stanza.version):
+            packages[stanza.name] = Package(stanza.version, stanza.wanted == "hold", stanza.label not in broken)
     return Database(packages, broken, _locker(host, DPKG_LOCKS))
 
 
-_FIELD = re.compile(r"^(Package|Status|Version): (.*)$", re.MULTILINE)
+_FIELD = re.compile(r"^(Package|Architecture|Status|Version): (.*)$", re.MULTILINE)
 
 
-def _stanzas(text: str) -> Iterator[Tuple[str, str, str, str, str]]:
-    """Name, selection, error flag, state and version of each package."""
+@dataclass(frozen=True)
+class _Stanza:
+    """A package of one architecture. A foreign one may be there besides, at another version or half done."""
+
+    name: str
+    architecture: str
+    native: bool
+    wanted: str
+    error: str
+    state: str
+    version: str
+
+    @property
+    def label(self) -> str:
+        """What apt calls it."""
+        return self.name if self.native else f"{self.name}:{self.architecture}"
+
+
+def _stanzas(text: str, platform: Platform) -> Iterator[_Stanza]:
     for stanza in text.split("\n\n"):
         found = dict(_FIELD.findall(stanza))
         words = found.get("Status", "").split()
         if "Package" in found and len(words) == 3:  # noqa: PLR2004 (selection, error flag, state)
-            yield found["Package"], words[0], words[1], words[2], found.get("Version", "")
+            architecture = found.get("Architecture", "all")
+            native = architecture in ("all", _ARCHITECTURES[platform.arch])
+            wanted, error, state = words
+            yield _Stanza(found["Package"], architecture, native, wanted, error, state, found.get("Version", ""))
 
 
 def _rpm(host: Reader, matters: Matters) -> Union[Database, Unknown]:

@@ -18,19 +18,20 @@ DKMS = "/var/lib/dkms"
 
 def look(host: Reader) -> KernelState:
     """The state of the kernels."""
-    running = _line(host, "/proc/sys/kernel/osrelease")
+    release = running(host)
     secure = _secure_boot(host)
     return KernelState(
-        running=running,
+        running=release,
         next_boot=next_kernel(host),
-        headers=host.exists(f"/lib/modules/{running}/build/Makefile"),
+        headers=host.exists(f"/lib/modules/{release}/build/Makefile"),
         secure_boot=secure,
         signing_key=_signing_key(host) if secure is True else False,
     )
 
 
-def _line(host: Reader, path: str) -> str:
-    text = host.read(path)
+def running(host: Reader) -> str:
+    """The release of the kernel that runs; "" where that cannot be read."""
+    text = host.read("/proc/sys/kernel/osrelease")
     return text if isinstance(text, str) else ""
 
 
@@ -56,14 +57,14 @@ def _enrolled(host: Reader, path: str) -> Union[bool, Unknown]:
     return "is already enrolled" in output.stdout
 
 
-def built(host: Reader, packages: Iterable[str], running: str) -> Iterator["tuple[str, bool]"]:
+def built(host: Reader, packages: Iterable[str], release: str) -> Iterator["tuple[str, bool]"]:
     """Of each DKMS package whether its module is built and installed for the running kernel (dkms(8): kernel-…)."""
     for package in packages:
         if package.endswith("-dkms"):
             # A few, such as kernel-mft-dkms, call their module as the package is called.
             folders = [host.names(f"{DKMS}/{name}") for name in (package[: -len("-dkms")], package)]
             links = [name for names in folders if isinstance(names, tuple) for name in names]
-            yield package, any(name.startswith(f"kernel-{running}-") for name in links)
+            yield package, any(name.startswith(f"kernel-{release}-") for name in links)
 
 
 def module(host: Reader) -> Optional[Module]:
@@ -77,7 +78,7 @@ def module(host: Reader) -> Optional[Module]:
         if not isinstance(installed, str) or not installed:
             return None
         loaded = ""
-    return Module(loaded, installed, path if isinstance(path, str) else "", _has_vfs(host))
+    return Module(loaded, installed, path if isinstance(path, str) else "")
 
 
 def _needed(host: Reader) -> bool:
@@ -85,8 +86,8 @@ def _needed(host: Reader) -> bool:
     return any(str(host.read(f"{folder}/class")).startswith("0x02") for folder in _functions(host))
 
 
-def _has_vfs(host: Reader) -> bool:
-    """Whether one of them has VFs, whoever uses these; a count that cannot be read is as good as one."""
+def has_vfs(host: Reader) -> bool:
+    """Whether one of the vendor's NICs has VFs, whoever uses these; a count that cannot be read is as good as one."""
     return any(host.read(f"{folder}/sriov_numvfs") not in (ABSENT, "0") for folder in _functions(host))
 
 

@@ -5,12 +5,12 @@ is given the steps that were to be made, and proves each. Imports nothing of Ans
 """
 
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from .. import journal, planning, record
 from ..ansible_module import CONSENT, finish, order_of, spec, without_none
 from ..change import Step
-from ..converge import Order, Outcome, Status, StepResult, converge
+from ..converge import Order, Outcome, Status, StepResult, converge, held_back
 from ..host import Host, HostError
 from ..schema import SchemaError, decode
 from .transaction import RefusedError
@@ -58,17 +58,28 @@ def begin(host: Host, feature: Any, want: Any, order: Order) -> Tuple[Outcome, O
     steps = tuple(result.step for result in outcome.steps if result.status is Status.WOULD_MAKE)
     if order.check or not steps:
         return outcome, None
-    left = tuple(result for result in outcome.steps if result.status is not Status.WOULD_MAKE)
-    seen = planning.take(host, {feature.name: feature}, {feature.name: want}).seen[feature.name]
+    left = [result for result in outcome.steps if result.status is not Status.WOULD_MAKE]
+    snapshot = planning.take(host, {feature.name: feature}, {feature.name: want})
     try:
-        todo = work(host, seen, want, steps)
+        todo = work(host, snapshot.seen[feature.name], snapshot.devices, want, steps)
     except RefusedError as error:
         why = f"{error}; nothing was changed"
-        refused = tuple(StepResult(feature.name, step, Status.FAILED, why) for step in steps)
-        return replace(outcome, steps=left + refused), None
-    for step in steps:
+        left += [StepResult(feature.name, step, Status.FAILED, why) for step in steps]
+        return replace(outcome, steps=tuple(left)), None
+    held = _held(host, feature, want, order, set(todo.steps) - set(steps))
+    if held:
+        return replace(outcome, steps=(*left, *held)), None
+    for step in todo.steps:
         journal.write(host, order.run, feature.name, step, "begin")
-    return replace(outcome, steps=left), todo
+    return replace(outcome, steps=tuple(left)), todo
+
+
+def _held(host: Host, feature: Any, want: Any, order: Order, grown: Iterable[Step]) -> List[StepResult]:
+    """Of steps whose impact only the rehearsal has shown, those that are not to be made: a repository that offers other
+    packages than when its pins were made may have them come with a mere file.
+    """
+    results = (held_back(host, feature, want, order, step) for step in grown)
+    return [result for result in results if result is not None]
 
 
 def prove(host: Host, feature: Any, want: Any, order: Order, made: Tuple[Step, ...]) -> Tuple[Outcome, Optional[Work]]:

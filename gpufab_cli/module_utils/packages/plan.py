@@ -1,18 +1,20 @@
 """What would change of a set of packages. Pure: it decides for the audit, for check mode and for a run alike."""
 
-from typing import Dict, FrozenSet, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from ..change import ABSENT, Change, Finding, Impact, Pending, Plan, Step, Unknown, Where
 from ..devices import Devices
 from ..host import sha256
 from . import blocked
+from .compatibility import against, works
 from .files import VERSIONLOCK, closure, declared, key_path, paths, pins, pins_path
+from .impact import DRIVER, HEAVY, of_changes, of_reload
 from .platforms import Platform
 from .recipe import ANY, Recipe, Want, fits, recipe
 from .seen import Database, Module, Package, PackagesSeen
+from .want import OfedWant
 
-DRIVER = "mlx5_core"
-RELOAD = frozenset({Impact.DRIVER_RELOAD, Impact.LINK_FLAP, Impact.TRAFFIC, Impact.SERVICE_RESTART})
+UNTRIED = "packages.untried"
 
 
 def step_name(name: str) -> str:
@@ -34,23 +36,41 @@ def plan(seen: PackagesSeen, devices: Devices, want: Want) -> Plan:
         return Plan(findings=(Finding("packages.platform", ("platform",), "none that the table of packages knows"),))
     made = recipe(want, platform)
     changes = tuple(_changes(seen, made, platform))
-    heavy = any(change.code in _HEAVY for change in changes)
-    first = _with_step(seen, made, platform, changes, heavy=heavy) if changes else Plan()
-    if heavy:  # of drivers there is nothing to say before their packages are there
+    first = _with_step(seen, platform, devices, want, changes) if changes else Plan()
+    if _heavy(changes):  # of drivers there is nothing to say before their packages are there
         return first
     steps, pending = _driver(seen, devices, made)
     return Plan((*first.steps, *steps), pending, (*first.findings, *_findings(seen, made)))
 
 
+def _heavy(changes: Tuple[Change, ...]) -> bool:
+    return any(change.code in HEAVY for change in changes)
+
+
 def _with_step(
-    seen: PackagesSeen, made: Recipe, platform: Platform, changes: Tuple[Change, ...], *, heavy: bool
+    seen: PackagesSeen, platform: Platform, devices: Devices, want: Want, changes: Tuple[Change, ...]
 ) -> Plan:
+    made, heavy = recipe(want, platform), _heavy(changes)
     reasons = blocked.reasons(seen, made, pinned(seen, made, platform), heavy=heavy)
-    why = "; ".join(reason.evidence for reason in reasons)
-    return Plan((Step(step_name(made.name), changes, blocked=why, undoable=False),), findings=reasons)
+    reasons += tuple(_compatibility(seen, devices, want)) if heavy else ()
+    forbids = tuple(reason for reason in reasons if reason.code != UNTRIED)
+    why = "; ".join(reason.evidence for reason in forbids)
+    impact = of_changes(seen, made, devices, changes, resolved=bool(resolved(seen, made, platform)))
+    return Plan(
+        (Step(step_name(made.name), changes, impact, blocked=why, undoable=False),), findings=forbids or reasons
+    )
 
 
-_HEAVY = ("packages.version", "packages.other-stack", "packages.firmware-updater")
+def _compatibility(seen: PackagesSeen, devices: Devices, want: Want) -> Iterator[Finding]:
+    """What the table says of a vendor's stack on this node; where it is silent that is told and forbids nothing."""
+    if not isinstance(want, OfedWant) or want.stack == "inbox" or seen.kernel is None:
+        return
+    reasons = tuple(against(want, seen.kernel.running, devices))
+    for words in reasons:
+        yield Finding("packages.incompatible", ("packages",), words)
+    if not reasons and not works(want, seen.kernel.running):
+        words = f"nothing is known of {want.stack} {want.version} with kernel {seen.kernel.running}"
+        yield Finding(UNTRIED, ("packages",), words)
 
 
 def _text(seen: PackagesSeen, path: str) -> str:
@@ -134,7 +154,7 @@ def _as_wanted(name: str, package: Package, version: str, made: Recipe) -> bool:
 def _exact(seen: PackagesSeen, made: Recipe, name: str, version: str) -> str:
     """The version that apt's lists have for a wish, as far as is known."""
     if version == ANY:
-        return "the distribution's"
+        return "any version" if made.pinned else "the distribution's"
     offered = seen.available.get(name, ()) if isinstance(seen.available, dict) else ()
     return next((item for item in offered if fits(item, version) and not made.other_build(item)), version)
 
@@ -174,20 +194,13 @@ def _driver(seen: PackagesSeen, devices: Devices, made: Recipe) -> Tuple[Tuple[S
     if not seen.reloads or made.modules == "":
         return (), (Pending((DRIVER,), module.loaded, module.installed, Impact.REBOOT, "packages.driver"),)
     change = Change((DRIVER,), module.loaded, module.installed, "packages.driver")
-    lost = frozenset({Impact.VF_LOSS}) if module.vfs else frozenset()
-    return (Step(driver_step(made.name), (change,), RELOAD | lost | _management(devices), undoable=False),), ()
+    return (Step(driver_step(made.name), (change,), of_reload(seen, devices), undoable=False),), ()
 
 
 def _differs(module: Module, made: Recipe) -> bool:
     """Another one runs; or, of a vendor's stack, none at all: a restart of openibd may end well and load nothing."""
     runs = isinstance(module.loaded, str) or (module.loaded is ABSENT and bool(made.modules))
     return runs and isinstance(module.installed, str) and module.loaded != module.installed
-
-
-def _management(devices: Devices) -> FrozenSet[Impact]:
-    """What a port carries that the node depends on would be cut; where it cannot be told, that counts as so."""
-    carried = (netdev.carries for nic in devices.nics if nic.driver == DRIVER for netdev in nic.netdevs)
-    return frozenset({Impact.MANAGEMENT_PORT}) if any(carried) else frozenset()
 
 
 def _findings(seen: PackagesSeen, made: Recipe) -> Iterator[Finding]:

@@ -59,6 +59,11 @@ class Recipe:
     need_bytes: int = GIB
 
     @property
+    def burns(self) -> bool:
+        """Whether the package that burns firmware belongs to it."""
+        return any(root.name == FIRMWARE_UPDATER for root in self.roots)
+
+    @property
     def pinned(self) -> bool:
         """Whether one version is wanted and no other: it is pinned and held, with all that comes with it."""
         return any(root.version != ANY for root in self.roots)
@@ -102,7 +107,8 @@ def ofed(want: OfedWant, platform: Platform) -> Recipe:
             need_bytes=GIB // 4,
         )
     mains, strangers = _vendor(want, names["mlnx-ofed"])
-    extra = KERNEL_SUPPORT if want.kernel_support else ()
+    extra: Tuple[str, ...] = KERNEL_SUPPORT if want.kernel_support else ()
+    extra += (FIRMWARE_UPDATER,) if want.firmware_updater else ()
     roots = (*(Root(name, want.version or ANY) for name in mains), *(Root(name) for name in extra))
     return Recipe(
         "ofed",

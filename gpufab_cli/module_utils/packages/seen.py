@@ -62,13 +62,11 @@ class Module:
         loaded: ABSENT where there are NICs for it and none is loaded; "" where one is that does not tell, unlike the
             installed one.
         path: where the installed one lies; "" where there is none.
-        vfs: whether some of its NICs have VFs, which go with it.
     """
 
     loaded: Text
     installed: Text
     path: str = ""
-    vfs: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,6 +75,7 @@ class PackagesSeen:
 
     Attributes:
         available: versions of the roots that the sources offer as far as is known here, newest first.
+        vfs: whether some of the vendor's NICs have VFs, which go with the driver.
         built: of each DKMS module of the set whether it is built for the running kernel.
         reloads: whether openibd is there to load the drivers anew.
         locks_work: whether versions can be pinned: dnf needs a plugin for that.
@@ -91,6 +90,7 @@ class PackagesSeen:
     kernel: Optional[KernelState] = None
     built: Dict[str, bool] = field(default_factory=dict)
     module: Optional[Module] = None
+    vfs: bool = False
     reloads: bool = False
     locks_work: bool = True
     bundled: Tuple[str, ...] = ()

@@ -102,27 +102,37 @@ def leftovers(
     return found
 
 
-def whole(roots: Mapping[str, str], reached: Iterable[str], final: Mapping[str, str], own: Offered) -> Dict[str, str]:
-    """The set as it is then: of what the roots depend on, the packages that the repository has in just that version.
+def whole(members: Iterable[str], final: Mapping[str, str], own: Offered) -> Dict[str, str]:
+    """The set as it is then: of the roots and what they depend on, what the repository has in just that version.
 
     Others may have got other packages from the same repository: they are none of the set's.
     """
-    names = {*roots, *reached}
+    names = set(members)
     return {name: version for name, version in final.items() if name in names and version in own.get(name, ())}
 
 
-def mixed(reached: Iterable[str], final: Mapping[str, str], own: Offered) -> Dict[str, str]:
-    """What the roots depend on, and would then be another source's: the repository's version instead.
+def mixed(members: Iterable[str], final: Mapping[str, str], own: Offered) -> Dict[str, str]:
+    """The roots and what they depend on that would then be another source's: the repository's version instead.
 
     A stack depends on rdma-core in any version, and a distribution's that is installed would do for a resolver.
     """
-    return {name: own[name][0] for name in reached if name in final and own.get(name) and final[name] not in own[name]}
+    return {name: own[name][0] for name in members if name in final and own.get(name) and final[name] not in own[name]}
 
 
 def after(now: Mapping[str, str], install: Mapping[str, str], remove: Iterable[str]) -> Dict[str, str]:
     """What is installed then."""
     gone = set(remove)
     return {name: version for name, version in {**now, **install}.items() if name not in gone}
+
+
+def with_scripts(
+    made: Recipe, pinned: Mapping[str, str], now: Mapping[str, str], found: Transaction
+) -> Tuple[str, ...]:
+    """Of what comes, changes or goes, the packages of a vendor's stack: their scripts do more than others'."""
+    moved = {name for name, version in found.install.items() if now.get(name) != version} | set(found.remove)
+    if made.name != "ofed":
+        return ()
+    return tuple(sorted(n for n in moved if made.modules or n in pinned or made.strange(n, now.get(n, ""))))
 
 
 def surprising(made: Recipe, removed: Sequence[str], database: Database, pinned: Mapping[str, str]) -> Iterator[str]:

@@ -1,18 +1,22 @@
 """What Ansible's tasks are to do, computed whole, so that the role has nothing to decide."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, Tuple
 
-from ..change import ABSENT, Step
+from ..change import ABSENT, Impact, Step
+from ..devices import Devices
 from ..host import Host
 from ..schema import encode
-from . import apt, dnf
+from .apt import AptRehearsal, reads_every_source, refresh
+from .database import installed
+from .dnf import DnfRehearsal
 from .files import key_path
+from .impact import of_packages
 from .plan import driver_step, files_to_write, pinned, resolved, step_name
 from .platforms import Platform
 from .recipe import Recipe, Want, recipe
 from .seen import Database, PackagesSeen
-from .transaction import RefusedError, Transaction, scratch
+from .transaction import RefusedError, Transaction, scratch, with_scripts
 
 _REHEARSED = (
     "packages.version",
@@ -30,25 +34,28 @@ class Work:
     """The parameters of the tasks, in their order; an empty list is a task with nothing to do.
 
     Attributes:
-        steps: what they make, to be proven when they are done.
+        steps: what they make, to be proven when they are done, each with the impact that a rehearsal has found.
         drop: files to remove.
+        folders: those to make.
         files: files to write: path and content.
         signers: keys that rpm is to know: path and fingerprint.
         refresh: command lines that have apt read its sources.
-        release: packages whose hold is to be lifted, for they go or are none of the set's any more.
+        release: command lines that lift the holds of what goes or is none of the set's any more.
+        hold: command lines that hold the set.
         restart: services that load the drivers anew.
     """
 
     manager: str
     steps: Tuple[Step, ...]
     drop: Tuple[str, ...] = ()
+    folders: Tuple[str, ...] = ()
     files: Tuple[Dict[str, str], ...] = ()
     signers: Tuple[Dict[str, str], ...] = ()
     refresh: Tuple[Tuple[str, ...], ...] = ()
-    release: Tuple[str, ...] = ()
+    release: Tuple[Tuple[str, ...], ...] = ()
     remove: Tuple[str, ...] = ()
     install: Tuple[str, ...] = ()
-    hold: Tuple[str, ...] = ()
+    hold: Tuple[Tuple[str, ...], ...] = ()
     restart: Tuple[str, ...] = ()
 
     @property
@@ -57,7 +64,7 @@ class Work:
         return {name: encode(value) for name, value in self.__dict__.items()}
 
 
-def work(host: Host, seen: PackagesSeen, want: Want, steps: Tuple[Step, ...]) -> Work:
+def work(host: Host, seen: PackagesSeen, devices: Devices, want: Want, steps: Tuple[Step, ...]) -> Work:
     """The work for steps that are to be made now.
 
     Raises:
@@ -69,7 +76,11 @@ def work(host: Host, seen: PackagesSeen, want: Want, steps: Tuple[Step, ...]) ->
     restart = ("openibd",) if driver_step(made.name) in names else ()
     found = Work(platform.manager, steps, restart=restart)
     step = names.get(step_name(made.name))
-    return found if step is None else _packages(host, seen, made, step, found)
+    if step is None:
+        return found
+    if not any(change.code in _REHEARSED for change in step.changes):
+        return replace(found, hold=_marked("hold", resolved(seen, made, platform)))
+    return _packages(host, seen, devices, made, found)
 
 
 def _known(seen: PackagesSeen) -> Tuple[Platform, Database]:
@@ -79,23 +90,41 @@ def _known(seen: PackagesSeen) -> Tuple[Platform, Database]:
     return seen.platform, seen.database
 
 
-def _packages(host: Host, seen: PackagesSeen, made: Recipe, step: Step, found: Work) -> Work:
+def _packages(host: Host, seen: PackagesSeen, devices: Devices, made: Recipe, found: Work) -> Work:
     platform, database = _known(seen)
-    if not any(change.code in _REHEARSED for change in step.changes):
-        return replace(found, hold=_names(resolved(seen, made, platform)))
+    before, now = pinned(seen, made, platform), installed(host, platform)
     transaction = rehearse(host, seen, made)
+    impact = of_packages(seen, made, devices, with_scripts(made, before, now, transaction))
     texts = files_to_write(seen, made, platform, transaction.closure)
     return replace(
         found,
+        steps=tuple(_with(step, impact) if step.name == step_name(made.name) else step for step in found.steps),
         drop=tuple(path for path, text in texts.items() if not text and seen.files.get(path) is not ABSENT),
+        folders=_missing(host, [path for path, text in texts.items() if text]),
         files=tuple({"path": path, "content": text} for path, text in texts.items() if text),
         signers=_keys(made, platform),
         refresh=_refresh(host, made, platform),
-        release=_held(database, _released(transaction, pinned(seen, made, platform))),
+        release=_marked("unhold", _held(database, _released(transaction, before))),
         remove=transaction.remove,
         install=_specs(platform, transaction.install),
-        hold=_names(transaction.closure) if platform.manager == "apt" else (),
+        hold=_marked("hold", transaction.closure) if platform.manager == "apt" else (),
     )
+
+
+def _with(step: Step, impact: FrozenSet[Impact]) -> Step:
+    return replace(step, impact=step.impact | impact)
+
+
+def _missing(host: Host, files: Iterable[str]) -> Tuple[str, ...]:
+    """The folders of files that are not there yet."""
+    folders = dict.fromkeys(path.rpartition("/")[0] for path in files)
+    return tuple(folder for folder in folders if not host.exists(folder))
+
+
+def _marked(how: str, names: Iterable[str]) -> Tuple[Tuple[str, ...], ...]:
+    """One command line for all: a stack has a hundred packages."""
+    found = tuple(sorted(names))
+    return (("apt-mark", how, *found),) if found else ()
 
 
 def rehearse(host: Host, seen: PackagesSeen, made: Recipe) -> Transaction:
@@ -105,15 +134,11 @@ def rehearse(host: Host, seen: PackagesSeen, made: Recipe) -> Transaction:
         RefusedError: it could not be done whole.
     """
     platform, database = _known(seen)
-    kind = dnf.Rehearsal if platform.manager == "dnf" else apt.Rehearsal
+    kind = DnfRehearsal if platform.manager == "dnf" else AptRehearsal
     try:
         return kind(host, made, platform, database, pinned(seen, made, platform)).run()
     finally:
         host.run("rm", "-rf", scratch(made.name))
-
-
-def _names(closure: Dict[str, str]) -> Tuple[str, ...]:
-    return tuple(sorted(closure))
 
 
 def _released(transaction: Transaction, before: Dict[str, str]) -> Tuple[str, ...]:
@@ -140,5 +165,5 @@ def _keys(made: Recipe, platform: Platform) -> Tuple[Dict[str, str], ...]:
 def _refresh(host: Host, made: Recipe, platform: Platform) -> Tuple[Tuple[str, ...], ...]:
     if platform.manager != "apt":
         return ()
-    argv: List[str] = apt.refresh(made, platform, every=apt.reads_every_source(host, made))
+    argv: List[str] = refresh(made, platform, every=reads_every_source(host, made))
     return (tuple(argv),)

@@ -20,6 +20,7 @@ from tests.unit.core.packages_node import DOCA, INBOX, KERNEL, NCCL, ROCKY, UBUN
 STATUS = """\
 Package: libnccl2
 Status: hold ok installed
+Architecture: amd64
 Version: 2.27.5-1+cuda12.9
 
 Package: libnccl-dev
@@ -60,6 +61,37 @@ def test_what_dpkg_left_undone_is_told(state, broken):
     assert found.broken == broken
     assert found.packages.get("bash", Package("", whole=False)).whole is False
     assert ("bash" in found.packages) is bool(broken)
+
+
+TWINS = """\
+Package: libibverbs1
+Status: hold ok installed
+Architecture: amd64
+Version: 2510mlnx60-1
+
+Package: libibverbs1
+Status: install ok half-configured
+Architecture: i386
+Version: 50.0-2
+
+Package: wine
+Status: install ok installed
+Architecture: i386
+Version: 9.0
+"""
+
+
+def test_a_twin_of_another_architecture_is_another_package():
+    for text in (TWINS, "\n\n".join(reversed(TWINS.split("\n\n")))):
+        host = FakeHost({"/var/lib/dpkg/status": text})
+        found = database.look(host, UBUNTU, everything)
+        assert found.packages == {"libibverbs1": Package("2510mlnx60-1", held=True)}
+        assert found.broken == {"libibverbs1:i386": "half-configured"}
+        assert database.installed(host, UBUNTU) == {"libibverbs1": "2510mlnx60-1"}
+    arm = Platform("ubuntu2404", "ubuntu24.04", "apt", "sbsa")
+    host = FakeHost({"/var/lib/dpkg/status": TWINS.replace("i386", "arm64")})
+    packages = database.look(host, arm, everything).packages
+    assert packages == {"libibverbs1": Package("50.0-2", whole=False), "wine": Package("9.0")}
 
 
 def test_a_rehearsal_sees_what_is_half_done_too():
@@ -254,20 +286,19 @@ MODINFO = {
             Module(ABSENT, "BBB", "/lib/modules/x/updates/mlx5_core.ko"),
         ),
         ({f"{CARD}/class": "0x020000", f"{CARD}/vendor": "0x8086"}, None),
-        (
-            {SRCVERSION: "AAA", f"{CARD}/vendor": "0x15b3", f"{CARD}/sriov_numvfs": "8"},
-            Module("AAA", "BBB", "/lib/modules/x/updates/mlx5_core.ko", True),
-        ),
-        (
-            {SRCVERSION: "AAA", f"{CARD}/vendor": "0x15b3", f"{CARD}/sriov_numvfs": "0"},
-            Module("AAA", "BBB", "/lib/modules/x/updates/mlx5_core.ko"),
-        ),
         ({"/sys/module/mlx5_core/initstate": "live"}, Module("", "BBB", "/lib/modules/x/updates/mlx5_core.ko")),
         ({f"{CARD}/class": "0x030200", f"{CARD}/vendor": "0x15b3"}, None),
     ],
 )
 def test_a_driver_that_is_not_loaded_matters_where_there_are_cards_for_it(files, found):
     assert kernel.module(FakeHost(files, answers=MODINFO)) == found
+
+
+def test_vfs_are_seen_whatever_is_told_of_the_driver():
+    card = {f"{CARD}/class": "0x020000", f"{CARD}/vendor": "0x15b3", "/etc/os-release": "ID=debian\nVERSION_ID=12\n"}
+    for count, vfs in (("8", True), ("0", False)):
+        seen = gather(FakeHost({**card, f"{CARD}/sriov_numvfs": count}, answers=UNAME), DOCA)
+        assert (seen.vfs, gather(FakeHost(card, answers=UNAME), DOCA).vfs) == (vfs, False)
 
 
 @pytest.mark.parametrize("said", [ok(""), failed("modinfo: ERROR: Module mlx5_core not found.")])

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from gpufab_cli.module_utils.host import Output
-from gpufab_cli.module_utils.packages.apt import Rehearsal, _unpacked, simulated
-from gpufab_cli.module_utils.packages.dnf import Rehearsal as DnfRehearsal
+from gpufab_cli.module_utils.packages.apt import AptRehearsal, _unpacked, simulated
+from gpufab_cli.module_utils.packages.dnf import DnfRehearsal
 from gpufab_cli.module_utils.packages.recipe import recipe
 from gpufab_cli.module_utils.packages.seen import Database, Package
 from gpufab_cli.module_utils.packages.transaction import RefusedError, said
@@ -80,7 +80,7 @@ def moved(along):
     database = Database({name: Package(version, held=True) for name, version in closure_of(DOCA).items()})
     host = Debian()
     host.along = along
-    return Rehearsal(host, recipe(INBOX, UBUNTU), UBUNTU, database, closure_of(DOCA)).run()
+    return AptRehearsal(host, recipe(INBOX, UBUNTU), UBUNTU, database, closure_of(DOCA)).run()
 
 
 def test_what_goes_with_what_is_removed_first_comes_back_or_is_not_removed():
@@ -88,6 +88,31 @@ def test_what_goes_with_what_is_removed_first_comes_back_or_is_not_removed():
     assert moved("Remv rdma-core [2510mlnx60-1]\n").along == ("rdma-core",)
     with pytest.raises(RefusedError, match="it would remove openmpi-bin, which depend on what goes"):
         moved("Remv openmpi-bin [4.1.4-3]\n")
+
+
+class Prebuilt(FakeHost):
+    """A node on which apt would bring modules of the vendor's that are built for one kernel."""
+
+    def _answer(self, argv):
+        if "madison" in argv:
+            return ok("doca-ofed | 3.2.0-125000 | https://mirror.example/doca ./ Packages\n")
+        came = "Inst mlnx-ofed-kernel-modules (25.10-1.kver.6.8.0-45-generic mirror.example [amd64])\n"
+        return ok(came if "-s" in argv else "")
+
+
+def test_modules_that_are_built_for_another_kernel_are_refused():
+    want = replace(DOCA, modules="prebuilt")
+    for running, words in (
+        ("6.8.0-45-generic", ""),
+        ("6.8.0-50-generic", "is for kernel 6.8.0-45-generic, and 6.8.0-50"),
+    ):
+        host = Prebuilt({"/proc/sys/kernel/osrelease": running})
+        rehearsal = AptRehearsal(host, recipe(want, UBUNTU), UBUNTU, Database(), {})
+        if not words:
+            assert rehearsal.run().install["doca-ofed"] == "3.2.0-125000"
+        else:
+            with pytest.raises(RefusedError, match=words):
+                rehearsal.run()
 
 
 DNF_REMOVES = """\
@@ -134,6 +159,6 @@ def test_a_rehearsal_reaches_the_repository_alone_through_its_proxy():
     want = replace(NCCL, repository=replace(NCCL.repository, proxy="http://proxy:3128"))
     host = Offline()
     with pytest.raises(RefusedError, match="repository: Failed to fetch"):
-        Rehearsal(host, recipe(want, UBUNTU), UBUNTU, Database(), {}).run()
+        AptRehearsal(host, recipe(want, UBUNTU), UBUNTU, Database(), {}).run()
     words = [word for argv in host.writes if argv[0] == "apt-get" for word in argv if "Proxy" in word]
     assert set(words) == {"Acquire::https::Proxy::mirror.example=http://proxy:3128"}

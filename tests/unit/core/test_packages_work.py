@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from gpufab_cli.module_utils import idle
 from gpufab_cli.module_utils.change import ABSENT, Impact, Unknown
 from gpufab_cli.module_utils.converge import Order, Status
 from gpufab_cli.module_utils.devices import Devices
@@ -13,6 +14,7 @@ from gpufab_cli.module_utils.packages import module as packages_module
 from gpufab_cli.module_utils.packages import work as working
 from gpufab_cli.module_utils.packages.feature import NCCL as FEATURE
 from gpufab_cli.module_utils.packages.feature import OFED
+from gpufab_cli.module_utils.packages.impact import RELOAD
 from gpufab_cli.module_utils.packages.plan import plan
 from gpufab_cli.module_utils.packages.recipe import recipe
 from gpufab_cli.module_utils.packages.seen import Database, Module, Package
@@ -33,6 +35,7 @@ from tests.unit.core.packages_node import DOCA, INBOX, NCCL, ROCKY, UBUNTU, as_w
 
 NCCLS = ("2.28.3-1+cuda13.0", "2.27.5-2+cuda12.9", "2.27.5-1+cuda13.0", "2.27.5-1+cuda12.9")
 MADE = recipe(NCCL, UBUNTU)
+PREF = "/etc/apt/preferences.d/gpufab-ofed.pref"
 
 
 def test_a_pair_gets_one_version_that_both_are_offered_in():
@@ -107,7 +110,7 @@ def test_the_set_is_what_its_roots_depend_on_and_no_more():
     own = {"doca-ofed": ("3.2.0-1",), "rdma-core": ("2510mlnx60-1",), "cuda-toolkit": ("12.9",)}
     final = {"doca-ofed": "3.2.0-1", "rdma-core": "50.0-2", "cuda-toolkit": "12.9", "libc6": "2.39"}
     reached = ["rdma-core", "libc6"]
-    assert whole({"doca-ofed": "3.2.0-1"}, reached, final, own) == {"doca-ofed": "3.2.0-1"}
+    assert whole(["doca-ofed", *reached], final, own) == {"doca-ofed": "3.2.0-1"}
     # an installed rdma-core of the distribution would do for the resolver, and not for the stack
     assert mixed(reached, final, own) == {"rdma-core": "2510mlnx60-1"}
 
@@ -162,14 +165,14 @@ def test_what_a_package_manager_says_is_told_in_one_line(output, line):
 def todo(monkeypatch, want, seen, transaction):
     """The work for what is planned, the rehearsal played."""
     monkeypatch.setattr(working, "rehearse", lambda *_: transaction)
-    return working.work(FakeHost(), seen, want, plan(seen, Devices(), want).steps)
+    return working.work(FakeHost(), seen, Devices(), want, plan(seen, Devices(), want).steps)
 
 
 def test_apt_is_given_versions_holds_and_files(monkeypatch):
     pinned = closure_of(NCCL)
     found = todo(monkeypatch, NCCL, fresh(NCCL), Transaction(pinned, ("old",), pinned))
     assert found.install == ("libnccl-dev=2.27.5-1+cuda12.9", "libnccl2=2.27.5-1+cuda12.9")
-    assert found.hold == ("libnccl-dev", "libnccl2")
+    assert found.hold == (("apt-mark", "hold", "libnccl-dev", "libnccl2"),)
     assert found.remove == ("old",)
     assert [item["path"] for item in found.files] == [
         "/etc/apt/sources.list.d/gpufab-nccl.sources",
@@ -196,8 +199,8 @@ def test_a_lost_hold_is_set_again_without_asking_anybody():
     good = as_wanted(NCCL)
     packages = {**good.database.packages, "libnccl2": Package("2.27.5-1+cuda12.9")}
     seen = replace(good, database=Database(packages))
-    found = working.work(FakeHost(), seen, NCCL, plan(seen, Devices(), NCCL).steps)
-    assert found.hold == ("libnccl-dev", "libnccl2")
+    found = working.work(FakeHost(), seen, Devices(), NCCL, plan(seen, Devices(), NCCL).steps)
+    assert found.hold == (("apt-mark", "hold", "libnccl-dev", "libnccl2"),)
     assert not (found.install)
     assert not (found.files)
     assert not (found.refresh)
@@ -205,7 +208,7 @@ def test_a_lost_hold_is_set_again_without_asking_anybody():
 
 def test_a_driver_is_loaded_anew_by_its_service(monkeypatch):
     seen = as_wanted(DOCA, module=Module("A", "B", "/lib/modules/x/updates/y.ko"), reloads=True)
-    assert working.work(FakeHost(), seen, DOCA, plan(seen, Devices(), DOCA).steps).restart == ("openibd",)
+    assert working.work(FakeHost(), seen, Devices(), DOCA, plan(seen, Devices(), DOCA).steps).restart == ("openibd",)
 
 
 class Played:
@@ -262,13 +265,13 @@ def test_another_version_of_what_is_held_is_one_change_and_held_again(monkeypatc
     assert not step.blocked
     found = todo(monkeypatch, want, seen, Transaction(new, (), new))
     assert found.install == ("libnccl-dev=2.28.3-1+cuda12.9", "libnccl2=2.28.3-1+cuda12.9")
-    assert (found.release, found.hold) == ((), ("libnccl-dev", "libnccl2"))
+    assert (found.release, found.hold) == ((), (("apt-mark", "hold", "libnccl-dev", "libnccl2"),))
 
 
 def test_a_dry_run_on_a_host_without_source_and_package_is_work_to_do(monkeypatch):
     """70: nothing is missing that only a run would bring."""
     node = Played(monkeypatch, OFED, fresh(DOCA, available={}))
-    outcome, _ = packages_module.begin(node.host, node.feature, DOCA, Order(check=True))
+    outcome, _ = packages_module.begin(node.host, node.feature, DOCA, Order(check=True, allow=RELOAD))
     (result,) = outcome.steps
     assert result.status is Status.WOULD_MAKE
     assert {"packages.repository", "packages.version", "packages.pin"} <= {c.code for c in result.step.changes}
@@ -323,15 +326,66 @@ def test_what_is_blocked_or_not_consented_to_is_told_and_no_work(monkeypatch):
     assert "driver-reload" in outcome.steps[0].reason
 
 
+@pytest.mark.parametrize("check", [True, False])
+def test_a_vendor_s_packages_are_refused_or_wait_for_an_idle_node_in_check_mode_as_in_a_run(monkeypatch, check):
+    monkeypatch.setattr(working, "rehearse", lambda *_: pytest.fail("rehearsed"))
+    monkeypatch.setattr(idle, "users", lambda *_: ("python (process 7) computes on a GPU",))
+    node = Played(monkeypatch, OFED, fresh(DOCA))
+    outcome, work = packages_module.begin(node.host, node.feature, DOCA, Order(check=check))
+    assert (work, [(r.status, r.reason) for r in outcome.steps]) == (
+        None,
+        [(Status.REFUSED, "needs --allow driver-reload,link-flap,service-restart,traffic")],
+    )
+    outcome, work = packages_module.begin(node.host, node.feature, DOCA, Order(check=check, allow=RELOAD))
+    assert (work, [r.status for r in outcome.steps]) == (None, [Status.BUSY])
+    assert not node.host.writes
+
+
+NEWER = {**closure_of(DOCA), "rdma-core": "2510mlnx61-1"}
+
+
+@pytest.mark.parametrize(
+    ("order", "status"),
+    [
+        (Order(), Status.REFUSED),
+        (Order(allow=RELOAD), Status.BUSY),
+        (Order(busy_ok=True, allow=RELOAD), None),
+    ],
+)
+def test_packages_that_come_with_a_mere_file_are_consented_to_before_it_is_begun(monkeypatch, order, status):
+    """The pins are lost, and the repository offers others than when they were made."""
+    monkeypatch.setattr(working, "rehearse", lambda *_: Transaction(NEWER, (), NEWER))
+    monkeypatch.setattr(working, "installed", lambda *_: closure_of(DOCA))
+    monkeypatch.setattr(idle, "users", lambda *_: ("python (process 7) computes on a GPU",))
+    good = as_wanted(DOCA)
+    node = Played(monkeypatch, OFED, replace(good, files={**good.files, PREF: ABSENT}))
+    outcome, work = packages_module.begin(node.host, node.feature, DOCA, order)
+    assert [result.status for result in outcome.steps] == ([] if status is None else [status])
+    assert (work is None) is (status is not None)
+    assert node.host.exists("/var/lib/gpufab/journal.jsonl") is (status is None)
+    if work is not None:
+        assert work.steps[0].impact == RELOAD
+
+
+def test_a_mere_file_takes_no_consent(monkeypatch):
+    pinned = closure_of(DOCA)
+    monkeypatch.setattr(working, "rehearse", lambda *_: Transaction(pinned, (), pinned))
+    monkeypatch.setattr(working, "installed", lambda *_: pinned)
+    good = as_wanted(DOCA)
+    node = Played(monkeypatch, OFED, replace(good, files={**good.files, PREF: ABSENT}))
+    outcome, work = packages_module.begin(node.host, node.feature, DOCA, Order())
+    assert (outcome.steps, [item["path"] for item in work.files]) == ((), [PREF])
+
+
 def test_files_that_are_no_longer_wanted_go(monkeypatch):
     seen = as_wanted(DOCA)
     found = todo(monkeypatch, INBOX, seen, Transaction({"rdma-core": "50.0-2"}, ("doca-ofed",), {}))
     assert found.drop == ("/etc/apt/sources.list.d/gpufab-ofed.sources", "/etc/apt/keyrings/gpufab-ofed.asc")
     # 67: rdma-core stays, as the distribution's, which nothing holds
-    assert set(found.release) == {"doca-ofed", "rdma-core", "mlnx-ofed-kernel-dkms"}
+    assert found.release == (("apt-mark", "unhold", "doca-ofed", "mlnx-ofed-kernel-dkms", "rdma-core"),)
     new = closure_of(DOCA)
     back = Transaction(new, (), new, ("rdma-core",))
     want = replace(DOCA, profile="doca-roce")
-    assert todo(monkeypatch, want, seen, back).release == ("rdma-core",)
+    assert todo(monkeypatch, want, seen, back).release == (("apt-mark", "unhold", "rdma-core"),)
     assert [item["path"] for item in found.files] == ["/etc/apt/preferences.d/gpufab-ofed.pref"]
     assert seen.files["/etc/apt/apt.conf.d/90gpufab-ofed"] is ABSENT

@@ -53,6 +53,7 @@ DOCA = 'stack: doca-ofed\n  version: "3.2.0"'
         (with_profile('nccl: {version: "2.27.5", cuda: "12.9"}'), []),
         (with_profile("rdma: {stack: doca-ofed}"), ["doca-ofed needs one"]),
         (with_profile('rdma: {stack: inbox, version: "3"}'), ["in its own version"]),
+        (with_profile("rdma: {stack: inbox, modules: dkms}"), ["rdma.modules: inbox is the"]),
         (with_profile('rdma: {stack: mlnx-ofed, version: "24.10", profile: doca-all}'), ["mlnx-ofed has none"]),
         (with_profile('nccl: {version: "2.27.5"}'), ["the vendor's NCCL needs one"]),
         (with_profile('nccl: {source: distribution, cuda: "12.9"}'), ["the distribution's NCCL has none"]),

@@ -32,7 +32,18 @@ HEALTHY = {
     "key/ofed": KEY,
     "key/nccl": KEY + "\n",
     "nccl-library": "/usr/lib/x86_64-linux-gnu/libnccl.so.2.27.5",
+    "kernel-release": "6.8.0-45-generic",
+    "ofed-info": "OFED-internal-25.10-1.2.2:",
+    "drivers": "0000:18:00.0\tmlx5_core\t25.10-1.2.2\n0000:18:00.1\tmlx5_core\t\n0000:18:00.2\tvfio-pci\t",
 }
+OWN = "0000:18:00.0\tmlx5_core\t6.8.0-45-generic"
+INBOX = {"stack": "inbox"}
+TWINS = """\
+ii  libnccl2 2.18.5-1 i386
+hi  libnccl2 2.27.5-1+cuda12.9 amd64
+hi  libnccl-dev 2.27.5-1+cuda12.9 all
+ii  mlnx-fw-updater 25.10 i386
+"""
 
 
 def said(check, kind, wish, sections):
@@ -84,6 +95,42 @@ def said(check, kind, wish, sections):
             {"packages": PACKAGES.replace("rc  mlnx", "iF  mlnx")},
             "mlnx-fw-updater is installed",
         ),
+        ("firmware_updater", "ofed", {**OFED, "firmware_updater": True}, {}, "mlnx-fw-updater is not installed"),
+        # a twin of another architecture is not what is looked for, whichever is listed last
+        ("nccl", "nccl", NCCL, {"packages": TWINS, "architecture": "amd64"}, ""),
+        (
+            "nccl",
+            "nccl",
+            NCCL,
+            {"packages": "".join(reversed(TWINS.splitlines(keepends=True))), "architecture": "amd64"},
+            "",
+        ),
+        ("nccl", "nccl", NCCL, {"packages": TWINS}, "unknown: dpkg: not there"),
+        ("firmware_updater", "ofed", OFED, {"packages": TWINS, "architecture": "amd64"}, ""),
+        # which driver runs
+        ("driver", "ofed", OFED, {}, ""),
+        ("driver", "ofed", OFED, {"ofed-info": "MLNX_OFED_LINUX-25.10-1.2.2.0:"}, ""),
+        ("driver", "ofed", INBOX, {"drivers": OWN, "ofed-info": None}, ""),
+        ("driver", "ofed", OFED, {"drivers": ""}, ""),
+        ("driver", "ofed", OFED, {"drivers": OWN}, "the distribution's mlx5_core runs"),
+        ("driver", "ofed", INBOX, {}, "mlx5_core 25.10-1.2.2 runs, a vendor's"),
+        (
+            "driver",
+            "ofed",
+            OFED,
+            {"ofed-info": "OFED-internal-25.10-1.2.20:"},
+            "mlx5_core 25.10-1.2.2 runs, and 25.10-1.2.20 is installed",
+        ),
+        ("driver", "ofed", OFED, {"drivers": "0000:18:00.0\t\t"}, "0000:18:00.0 has no driver"),
+        (
+            "driver",
+            "ofed",
+            OFED,
+            {"drivers": "0000:18:00.0\tmlx5_core\t"},
+            "unknown: ethtool: no port tells the version of its driver",
+        ),
+        ("driver", "ofed", OFED, {"ofed-info": None}, "unknown: ofed_info: not there"),
+        ("driver", "ofed", OFED, {"ofed-info": "?"}, "unknown: ofed_info: printed '?', which no known release prints"),
         ("nccl", "nccl", {**NCCL, "version": "2.27.5-1"}, {}, ""),
         ("nccl", "nccl", {**NCCL, "version": "2.27.5-2"}, {}, "libnccl2 is 2.27.5-1+cuda12.9"),
         ("nccl", "nccl", {"source": "distribution", "dev": True}, {}, "libnccl2 2.27.5-1+cuda12.9 is the vendor's"),

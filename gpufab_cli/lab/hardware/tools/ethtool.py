@@ -3,6 +3,7 @@
 import errno
 import json
 import platform
+import re
 from collections.abc import Callable
 
 from gpufab_cli.lab.hardware.model import Hardware, fail
@@ -100,11 +101,17 @@ def _apply_pause(hw: Hardware, netdev: str, wanted: dict[str, str]) -> None:
         raise fail(errno.EOPNOTSUPP)
 
 
+def _version(hw: Hardware) -> str:
+    """A vendor's driver bears three parts of its stack's version; an inbox driver has none but the kernel's."""
+    match = re.search(r"\d+\.\d+-\d+\.\d+\.\d+", hw.machine.stack.release)
+    return match[0] if match else platform.release()
+
+
 def _driver(hw: Hardware, netdev: str) -> str:
     place, nic = hw.place(netdev), hw.machine.nic
     rows = (
         ("driver", nic.driver),
-        ("version", platform.release()),  # an inbox driver has no version but the kernel's
+        ("version", _version(hw)),
         ("firmware-version", f"{nic.firmware} ({nic.psid})"),
         ("expansion-rom-version", ""),
         ("bus-info", place.pci if place else ""),
