@@ -44,6 +44,7 @@ hi  libnccl2 2.27.5-1+cuda12.9 amd64
 hi  libnccl-dev 2.27.5-1+cuda12.9 all
 ii  mlnx-fw-updater 25.10 i386
 """
+SNIWT = "\n".join(reversed(TWINS.splitlines()))
 
 
 def said(check, kind, wish, sections):
