@@ -64,7 +64,7 @@ class Rdma(Model):
     """How a vendor's kernel modules come: dkms, built on the node, which needs its kernel's headers, or prebuilt; dkms
     if left out."""
     kernel_support: bool = False
-    """Install doca-kernel-support too, for kernels that the repository has no modules for."""
+    """Install doca-kernel-support too, which builds packages for kernels that the repository has no modules for."""
     firmware_updater: bool = False
     """Let mlnx-fw-updater in, which burns the firmware of every card while it is installed."""
     repository: Repository | None = None

@@ -14,6 +14,7 @@ from gpufab_cli.verify.reading import Reading, UnreadableError
 INBOX = ("rdma-core", "perftest", "mstflint", "infiniband-diags")  # called the same on every platform
 NCCL = ("libnccl2", "libnccl")
 NCCL_DEV = ("libnccl-dev", "libnccl-devel")
+OFED = r"\d+\.\d+-\d+(?:\.\d+)+"  # versions of the vendor's stack, such as 24.10-0.7.0.0; of its driver 24.10-0.7.0
 
 
 def rows(reading: Reading) -> Iterator[list[str]]:
@@ -89,16 +90,16 @@ def test_firmware_updater(node: Node, reading: Reading) -> None:
 def test_driver(node: Node, reading: Reading) -> None:
     """Each NIC of the vendor's runs with the stack's driver; the version of the distribution's is the kernel's."""
     release = reading.section("kernel-release").require("uname").strip()
-    wish, versions = node.wishes["ofed"], set()
+    stack, versions = node.wishes["ofed"]["stack"], []
     for line in reading.section("drivers").require("drivers").splitlines():
         pci, driver, version = line.split("\t")
-        assert driver or wish["stack"] == "inbox", f"{pci} has no driver"
-        versions |= {(driver, version)} if driver == "mlx5_core" else set()
-    told = {version for _, version in versions if version}
+        assert driver or stack == "inbox", f"{pci} has no driver"
+        versions += [version] if driver == "mlx5_core" else []
+    told = {version for version in versions if version == release or re.fullmatch(OFED, version)}
     if versions and not told:
         raise UnreadableError("ethtool: no port tells the version of its driver")
     for version in sorted(told):
-        assert_driver(version, release, wish["stack"], reading)
+        assert_driver(version, release, stack, reading)
 
 
 def assert_driver(version: str, release: str, stack: str, reading: Reading) -> None:
@@ -108,7 +109,7 @@ def assert_driver(version: str, release: str, stack: str, reading: Reading) -> N
         return
     assert version != release, "the distribution's mlx5_core runs"
     said = reading.section("ofed-info").require("ofed_info").strip()
-    found = re.search(r"(\d+\.\d+-\d+(?:\.\d+)*):?$", said)
+    found = re.search(rf"({OFED}):?$", said)
     if found is None:
         raise UnreadableError(f"ofed_info: printed {said!r}, which no known release prints")
     same = f"{found[1]}.".startswith(f"{version}.") or f"{version}.".startswith(f"{found[1]}.")

@@ -90,6 +90,44 @@ def test_what_goes_with_what_is_removed_first_comes_back_or_is_not_removed():
         moved("Remv openmpi-bin [4.1.4-3]\n")
 
 
+HALF_PINNED = """\
+Package: doca-ofed
+Status: hold ok installed
+Version: 3.2.0-125000
+
+Package: doca-extra
+Status: hold ok installed
+Version: 3.2.0-125000
+
+Package: doca-kernel-support
+Status: hold ok installed
+Version: 3.1.0-091000
+"""
+
+
+class Supported(FakeHost):
+    """A node with DOCA 3.2.0, whose doca-kernel-support is of the release before."""
+
+    def _answer(self, argv):
+        if "madison" in argv:
+            rows = (f"{name} | 3.2.0-125000 | https://mirror.example ./ Packages" for name in argv if "doca-" in name)
+            return ok("\n".join(rows))
+        return ok("")
+
+
+def test_a_root_of_any_version_moves_with_its_set_and_is_pinned_in_it():
+    want = replace(DOCA, kernel_support=True)
+    versions = {"doca-ofed": "3.2.0-125000", "doca-extra": "3.2.0-125000", "doca-kernel-support": "3.1.0-091000"}
+    database = Database({name: Package(version, held=True) for name, version in versions.items()})
+    host = Supported({"/var/lib/dpkg/status": HALF_PINNED})
+    for pinned in ({}, versions):
+        found = AptRehearsal(host, recipe(want, UBUNTU), UBUNTU, database, pinned).run()
+        assert found.install["doca-kernel-support"] == "3.2.0-125000"
+        asked = [argv for argv in host.writes if "--download-only" in argv][-1]
+        assert "doca-kernel-support=3.2.0-125000" in asked
+        assert {"doca-ofed", "doca-extra"} <= set(found.closure)
+
+
 class Prebuilt(FakeHost):
     """A node on which apt would bring modules of the vendor's that are built for one kernel."""
 

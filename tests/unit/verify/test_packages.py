@@ -130,6 +130,8 @@ def said(check, kind, wish, sections):
             {"drivers": "0000:18:00.0\tmlx5_core\t"},
             "unknown: ethtool: no port tells the version of its driver",
         ),
+        # an IPoIB interface may have a version of its own
+        ("driver", "ofed", OFED, {"drivers": HEALTHY["drivers"] + "\n0000:3a:00.0\tmlx5_core\t1.0.0"}, ""),
         ("driver", "ofed", OFED, {"ofed-info": None}, "unknown: ofed_info: not there"),
         ("driver", "ofed", OFED, {"ofed-info": "?"}, "unknown: ofed_info: printed '?', which no known release prints"),
         ("nccl", "nccl", {**NCCL, "version": "2.27.5-1"}, {}, ""),
