@@ -161,6 +161,7 @@ def test_cma_roce_needs_its_module(ofed):
 def test_small_tools(ofed):
     assert call(ofed, "ibdev2netdev").stdout == f"mlx5_0 port 1 ==> {A} (Up)\nmlx5_1 port 1 ==> {B} (Up)\n"
     assert call(ofed, "ofed_info", "-s").stdout == "MLNX_OFED_LINUX-24.10-0.7.0.0:\n"
+    assert "\nversion: 24.10-0.7.0\n" in call(ofed, "ethtool", "-i", A).stdout
     gids = call(ofed, "show_gids").stdout.splitlines()
     assert gids[0].startswith("DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4")
     assert gids[-1] == "n_gids_found=0"
