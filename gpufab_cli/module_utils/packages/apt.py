@@ -6,7 +6,6 @@ import re
 from typing import Dict, Iterable, List, Mapping, Tuple
 
 from ..host import Host, Output
-from ..queries import NO_CACHE
 from .files import declared, key_path, preferences, proxy_option, source_path
 from .gather import versions
 from .platforms import Platform
@@ -70,9 +69,12 @@ class AptRehearsal(Rehearsal):
         text = preferences(self._recipe, self._platform, {}, ahead=True)
         self._host.put(f"{self._folder}/preferences.d/gpufab-{self._recipe.name}.pref", text.encode())
 
-    def _options(self) -> Tuple[str, ...]:
+    def _options(self, cache: str) -> Tuple[str, ...]:
+        """``cache`` names the sources that are read: apt parses them once for each."""
         folder = self._folder
         places = {
+            "Dir::Cache::pkgcache": f"{folder}/{cache}.bin",
+            "Dir::Cache::srcpkgcache": f"{folder}/{cache}-sources.bin",
             "Dir::State::lists": f"{folder}/lists",
             "Dir::Etc::sourcelist": f"{folder}/sources.list",
             "Dir::Etc::sourceparts": f"{folder}/sources.list.d",
@@ -83,35 +85,40 @@ class AptRehearsal(Rehearsal):
         repository = self._recipe.repository
         if repository is not None and repository.proxy:  # the repository's alone, as in the run
             places[proxy_option(self._platform.resolve(repository.url))] = repository.proxy
-        return (*NO_CACHE, *(word for name, value in places.items() for word in ("-o", f"{name}={value}")))
+        return tuple(word for name, value in places.items() for word in ("-o", f"{name}={value}"))
 
     def _apt(self, program: str, *argv: str) -> Output:
-        return self._host.attempt(program, *self._options(), *argv, seconds=SECONDS)
+        return self._host.attempt(program, *self._options("every"), *argv, seconds=SECONDS)
+
+    def _alone(self, program: str, *argv: str) -> Output:
+        """With the set's own source and no other."""
+        own = _own_source(self._source)
+        return self._host.attempt(program, *self._options("own"), *own, *argv, seconds=SECONDS)
 
     def _update(self) -> None:
-        own = () if reads_every_source(self._host, self._recipe) else _own_source(self._source)
-        output = self._apt("apt-get", *own, "update")
-        if output.rc == 0 and self._recipe.repository is not None:  # of the set's own source nothing may be amiss
-            strict = ("-o", "APT::Update::Error-Mode=any")
-            output = self._apt("apt-get", *_own_source(self._source), *strict, "update")
+        if reads_every_source(self._host, self._recipe):
+            self._must(self._apt("apt-get", "update"))
+        if self._recipe.repository is not None:  # of the set's own source nothing may be amiss
+            self._must(self._alone("apt-get", "-o", "APT::Update::Error-Mode=any", "update"))
+
+    def _must(self, output: Output) -> None:
         if output.rc != 0:
             raise RefusedError(f"repository: {said(output)}")
 
     def _offered(self) -> Dict[str, Tuple[str, ...]]:
-        return self._versions({root.name for root in self._recipe.roots} | set(self._database.packages))
+        names = {root.name for root in self._recipe.roots} | set(self._database.packages)
+        return versions(self._apt("apt-cache", "madison", *sorted(names)).stdout)
 
     def _own(self, names: Iterable[str]) -> Dict[str, Tuple[str, ...]]:
-        return self._versions(names, *_own_source(self._source)) if self._recipe.repository is not None else {}
-
-    def _versions(self, names: Iterable[str], *source: str) -> Dict[str, Tuple[str, ...]]:
-        found = sorted(set(names))
-        return versions(self._apt("apt-cache", *source, "madison", *found).stdout) if found else {}
+        if self._recipe.repository is None:
+            return {}
+        return versions(self._alone("apt-cache", "madison", *sorted(set(names))).stdout)
 
     def _reached(self, roots: Mapping[str, str]) -> List[str]:
         """Names alone, for they vary little by version."""
-        alone = (*_own_source(self._source), "-o", "Dir::State::status=/dev/null")
         kinds = ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
-        output = self._apt("apt-cache", *alone, "depends", "--recurse", *(f"--no-{kind}" for kind in kinds), *roots)
+        flags = ("-o", "Dir::State::status=/dev/null", "depends", "--recurse", *(f"--no-{kind}" for kind in kinds))
+        output = self._alone("apt-cache", *flags, *roots)
         return re.findall(r"^([a-z0-9][a-z0-9+.\-]*)$", output.stdout, re.MULTILINE)
 
     def _arguments(self, wanted: Mapping[str, str]) -> List[str]:

@@ -50,8 +50,9 @@ class Rehearsal(ABC):
         roots = choose(self._recipe, self._database, offered)
         members = self._members(roots)
         own = self._own(members)
-        wanted = self._wanted(roots, members, offered, own)
-        final = self._resolve(wanted)
+        first = self._resolve(roots) if own else Transaction()
+        wanted = self._wanted(roots, members, offered, own, first)
+        final = first if own and wanted == roots else self._resolve(wanted)
         self._check(final)
         along = self._along(final)
         self._fetch(wanted, own)
@@ -109,15 +110,14 @@ class Rehearsal(ABC):
         names = {root.name: roots.get(root.name, "") for root in self._recipe.roots}
         return [*names, *(self._reached(names) if self._recipe.repository is not None else ())]
 
-    def _wanted(self, roots: Dict[str, str], members: List[str], offered: Offered, own: Offered) -> Dict[str, str]:
-        """What is to be asked for: the roots, and what would else stay another stack's or source's."""
-        ours: Dict[str, str] = {}
+    def _wanted(
+        self, roots: Dict[str, str], members: List[str], offered: Offered, own: Offered, first: Transaction
+    ) -> Dict[str, str]:
+        """What is to be asked for: the roots, of which ``first`` comes, and what would else stay another's."""
         kept = {root.name for root in self._recipe.roots} if self._recipe.pinned else set(roots)
-        if own:
-            first = self._resolve(roots)
-            then = after(self._now, {**first.install, **roots}, first.remove)
-            ours = mixed(members, then, own)
-            kept |= {*whole(members, then, own), *ours}
+        then = after(self._now, {**first.install, **roots}, first.remove)
+        ours = mixed(members, then, own)
+        kept |= {*whole(members, then, own), *ours}
         return {**leftovers(self._recipe, self._pinned, self._database, kept, offered), **ours, **roots}
 
     def _check(self, found: Transaction) -> None:
