@@ -41,7 +41,14 @@ def own(path):
 
 
 class LiveNode(FakeNode):
-    """Interfaces that come and go with VFs."""
+    """Interfaces that come and go with VFs, with the addresses they were given."""
+
+    def __init__(self, hardware, given):
+        super().__init__(hardware)
+        self.given = given
+
+    def ipv4(self, name):
+        return [self.given[name]] if name in self.given else super().ipv4(name)
 
     def ip(self, *argv):
         return SHOWN % argv[-1]
@@ -74,7 +81,7 @@ class LabHost(FakeHost):
 
     def __init__(self, folder: Path, kind="hgx-h100", name="gpu01", rails=2, *, gpus=None, cpus=1):
         super().__init__()
-        self.addresses = LOOPBACK
+        self.addresses, self.given = LOOPBACK, {}
         whole = machine.load(kind)
         found = replace(whole, ports=whole.ports[:rails], gpus=whole.gpus[: rails if gpus is None else gpus])
         if cpus is not None:
@@ -94,10 +101,11 @@ class LabHost(FakeHost):
             for name, text in networks.items()
         ]
         self.addresses = json.dumps(told)
+        self.given.update({name: text.split("/")[0] for name, text in networks.items()})
 
     def boot(self):
         self.hardware.reboot()
-        self.hardware.node = LiveNode(self.hardware)
+        self.hardware.node = LiveNode(self.hardware, self.given)
         self.hardware.plug = FakePlug(self.hardware)
         self.files["/proc/sys/kernel/random/boot_id"] = self.hardware.state.boot_id
         for name, text in gpu_software.proc_files(self.hardware).items():
@@ -159,17 +167,20 @@ class LabHost(FakeHost):
         entry = self._entry(path)
         return ABSENT if entry is None else 1 + getattr(entry, "generation", 0)
 
+    def has(self, tool):
+        """Whether the machine comes with an emulated tool."""
+        return tool in dispatch._TOOLS and self.hardware.machine.has_tool(tool)
+
     def installed(self, program):
-        return program == "nv-fabricmanager" or super().installed(program)
+        return self.has(program) or super().installed(program)
 
     def exists(self, path):
         if path.startswith("/sys/"):
             return self._entry(path) is not None
-        tools = dispatch._TOOLS
-        return path.removeprefix("/usr/bin/") in tools or super().exists(path)
+        return self.has(path.removeprefix("/usr/bin/")) or super().exists(path)
 
     def _answer(self, argv):
-        if argv[0] not in dispatch._TOOLS:
+        if not self.has(argv[0]):
             return super()._answer(argv)
         said = dispatch.answer(self.hardware, Request(argv[0], tuple(argv[1:]), 0, 1))
         if said.program:
@@ -178,6 +189,8 @@ class LabHost(FakeHost):
 
     def batch(self, commands):
         argv, stdin = batch(commands)
+        if not self.has(argv[0]):
+            return super().batch(commands)
         said = dispatch.answer(self.hardware, Request(argv[0], argv[1:], 0, 1, stdin=stdin))
         return Output(said.rc, said.stdout, said.stderr)
 

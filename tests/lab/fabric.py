@@ -39,6 +39,14 @@ class Fabric:
         self.cli("render")
         return self
 
+    def edit(self, old: str, new: str) -> None:
+        """Declare something else."""
+        path = self.folder / "fabric.yml"
+        text = path.read_text()
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new))
+        self.cli("render")
+
     def run(self, *argv: str, timeout: float = 300) -> "subprocess.CompletedProcess[str]":
         """A program of the venv, in the fabric's folder."""
         path = f"{BIN}:{os.environ['PATH']}"

@@ -1,4 +1,7 @@
-"""One node of each NIC stack: the same class is read, made, kept and restored by each stack's own means."""
+"""One node of each NIC stack: the same class is read, made, kept and restored by each stack's own means.
+
+More faults of single machines: tests/unit/audit/test_stacks_machine.py.
+"""
 
 import json
 
@@ -34,7 +37,6 @@ profiles:
   plain: {ports: [{network: compute, rail: 0-1}]}
   inbox: {ports: [{network: compute, rail: 0-1}]}
   broadcom: {ports: [{network: compute, rail: 0-1}]}
-  taken: {ports: [{network: compute, rail: 0-1}], takeover: [dcbx]}
   bond: {ports: [{network: bonded, rail: 0-1, bond: {name: bond0, mode: 802.3ad}}]}
   mixed: {ports: [{network: infiniband, rail: 0-7}, {network: compute, rail: 8-9}]}
 hosts:
@@ -46,7 +48,6 @@ hosts:
 connection: {user: ops, become: sudo, ssh_config: .lab/ssh_config}
 """
 )
-TAKEN = SPEC.replace("name: n1, profile: plain", "name: n1, profile: taken")
 
 
 class Stacks(Fabric):
@@ -57,10 +58,7 @@ class Stacks(Fabric):
         self.names = list(MACHINES)
         self.broken = set()
         self.applied = False
-        self.declare(SPEC)
-
-    def declare(self, text):
-        (self.folder / "fabric.yml").write_text(text)
+        (folder / "fabric.yml").write_text(SPEC)
 
     def up(self):
         for name, machine in MACHINES.items():
@@ -78,20 +76,15 @@ class Stacks(Fabric):
             if row["feature"] == "roce"
         }
 
-    def codes(self, host):
-        return {row[2] for row in self.rows("--limit", host)}
-
-    def break_(self, host, fault, argument="", rail="0"):
+    def break_(self, host, fault, rail="0"):
         self.broken.add(host)
-        self.lab.break_(host, fault, argument, rail)
+        self.lab.break_(host, fault, port=rail)
 
     def mend(self):
         """Ends the faults that a test brought about, and mends what drifted."""
         for host in self.broken:
             self.lab.repair(host)
         if self.broken:
-            self.declare(SPEC)
-            self.cli("render")
             self.apply("--limit", ",".join(sorted(self.broken)))
         self.broken = set()
 
@@ -187,72 +180,26 @@ def test_a_bond_has_pfc_on_both_ports_and_tos_on_its_one_device(sound):
     assert sound.sh("n4", "cma_roce_tos -d mlx5_bond_0") == "106\n"
 
 
-def test_dcbx_in_the_firmware_is_named_blocks_and_is_taken_over_only_if_the_fabric_says_so(sound):
-    sound.break_("n1", "dcbx-firmware")
-    sound.break_("n1", "cnp-changed")
-    assert sound.codes("n1") == {"foreign.dcbx", "roce.cnp"}
-    blocked = sound.json("apply", "--allow", ALLOW, "--limit", "n1", rc=1)
-    assert steps(blocked, "blocked") == {("n1", port("n1", 0), name) for name in ("cnp_dscp", "cnp_priority")}
-    sound.declare(TAKEN)
-    sound.cli("render")
-    sound.apply("--limit", "n1")
-    assert "DCBX mode: OS controlled" in sound.sh("n1", "mlnx_qos -i ens1np0")
-    assert sound.codes("n1") == set()
+ROUNDS = [
+    {
+        ("n1", "trust-pcp", "0"): {"roce.trust", "roce.dscp-map"},
+        ("n2", "firmware-mask-off", "1"): {"roce.cc-mask"},
+        ("n4", "mtu-mismatch", "1"): {"roce.mtu", "roce.bond-mtu"},
+        ("n5", "nic-dead", "8"): {"device.missing"},
+    },
+    {
+        ("n2", "mtu-mismatch", "0"): {"roce.mtu"},
+        ("n4", "link-down", "1"): {"roce.link", "roce.bond"},
+        ("n5", "nic-swapped", "9"): {"device.replaced"},
+    },
+]
 
 
-@pytest.mark.parametrize(
-    ("host", "fault", "rail", "codes"),
-    [
-        ("n1", "trust-pcp", "0", {"roce.trust", "roce.dscp-map"}),
-        ("n2", "trust-pcp", "1", {"roce.trust", "roce.dscp-map"}),
-        ("n2", "firmware-mask-off", "1", {"roce.cc-mask"}),
-        ("n2", "mtu-mismatch", "0", {"roce.mtu"}),
-        ("n4", "mtu-mismatch", "1", {"roce.mtu", "roce.bond-mtu"}),
-        ("n4", "link-down", "1", {"roce.link", "roce.bond"}),
-        ("n5", "nic-dead", "8", {"device.missing"}),
-        ("n5", "nic-swapped", "9", {"device.replaced"}),
-    ],
-)
-def test_each_fault_is_named(sound, host, fault, rail, codes):
-    sound.break_(host, fault, rail=rail)
-    assert sound.codes(host) == codes
-
-
-@pytest.mark.parametrize("host", ["n1", "n2"])
-def test_a_foreign_writer_is_a_failure_by_name_and_not_a_success(sound, host):
-    sound.break_(host, "foreign-writer")
-    failed = sound.json("apply", "--allow", ALLOW, "--limit", host, rc=1)
-    (step,) = [step for step in failed["hosts"][host]["steps"] if step["status"] == "failed"]
-    assert "cnp_dscp is 4, not 48" in step["reason"]
-    assert sound.codes(host) == {"roce.cnp"}
-
-
-@pytest.mark.parametrize("release", ["2022", "ofed-5", "no-buffers"])
-def test_older_releases_of_mlnx_qos_are_read_as_the_newest(sound, release):
-    sound.break_("n1", "mlnx-qos-release", release)
-    assert sound.codes("n1") == set()
-
-
-def test_a_release_that_does_not_say_who_runs_dcbx_leaves_that_unknown_and_nothing_else(sound):
-    sound.break_("n1", "mlnx-qos-release", "ofed-4.2")
-    assert {(kind, code) for _, kind, code, *_ in sound.rows("--limit", "n1")} == {("unknown", "foreign.dcbx")}
-
-
-def test_a_release_that_does_not_number_its_classes_leaves_ets_unknown(sound):
-    sound.break_("n1", "mlnx-qos-release", "no-rates")
-    assert {(kind, code) for _, kind, code, *_ in sound.rows("--limit", "n1")} == {("unknown", "roce.ets")}
-
-
-@pytest.mark.parametrize(
-    ("host", "tool", "codes"),
-    [
-        ("n1", "mlnx_qos", {"roce.trust", "roce.dscp-map", "roce.cable", "roce.pfc", "roce.ets", "foreign.dcbx"}),
-        ("n2", "mstconfig", {"roce.ecn"}),
-    ],
-)
-@pytest.mark.parametrize("fault", ["tool-missing", "garbage-output"])
-def test_without_its_tool_a_setting_is_unknown_and_never_off(sound, host, tool, codes, fault):
-    sound.break_(host, fault, tool)
-    rows = sound.rows("--limit", host)
-    assert {kind for _, kind, *_ in rows} == {"unknown"}
-    assert {code for _, _, code, *_ in rows} == codes
+@pytest.mark.parametrize("faults", ROUNDS, ids=["first", "second"])
+def test_each_fault_is_named(sound, faults):
+    for host, fault, rail in faults:
+        sound.break_(host, fault, rail=rail)
+    rows = sound.rows()
+    found = {key: {code for host, _, code, *_ in rows if host == key[0]} for key in faults}
+    assert found == faults
+    assert {host for host, *_ in rows} == {host for host, *_ in faults}
