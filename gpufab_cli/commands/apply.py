@@ -137,7 +137,6 @@ def command(
     from gpufab_cli.execute.apply import Request
     from gpufab_cli.execute.doors import Doors
     from gpufab_cli.execute.fabric import load_fabric
-    from gpufab_cli.execute.limit import select
 
     declared = load_fabric(fabric, limit)
     tell_skipped(declared.skipped)
@@ -146,7 +145,7 @@ def command(
         check=check,
         allow=allow,
         only=only,
-        busy_ok=tuple(host for pattern in busy_ok for host in select(pattern, tuple(declared.wants))),
+        busy_ok=_named(busy_ok, declared),
         full=full,
         forks=forks,
         connect_seconds=timeout,
@@ -155,6 +154,12 @@ def command(
     report = _roll_out(declared, request, context.find_object(Doors) or Doors(), told, canary)
     _show(report, output, diff=diff)
     return report.exit_code
+
+
+def _named(patterns: tuple[str, ...], fabric: "Fabric") -> tuple[str, ...]:
+    from gpufab_cli.execute.limit import select
+
+    return tuple(host for pattern in patterns for host in select(pattern, tuple(fabric.wants)))
 
 
 def _refuse_stale(fabric: Path) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from gpufab_cli.module_utils.change import ABSENT
 from gpufab_cli.module_utils.devices import Devices
 from gpufab_cli.module_utils.packages import files
+from gpufab_cli.module_utils.packages.plan import plan
 from gpufab_cli.module_utils.packages.platforms import Platform
 from gpufab_cli.module_utils.packages.recipe import recipe
 from gpufab_cli.module_utils.packages.seen import Database, KernelState, Package, PackagesSeen
@@ -78,3 +79,13 @@ def fresh(want, platform=UBUNTU, **changes):
 
 def snapshot(name, seen, devices=None):
     return Snapshot("boot-1", 0, devices or Devices(()), {name: seen})
+
+
+def planned(seen, want, devices=None):
+    return plan(seen, devices or Devices(), want)
+
+
+def with_packages(want, platform=UBUNTU, **packages):
+    good = as_wanted(want, platform)
+    found = {**good.database.packages, **{name.replace("_", "-"): package for name, package in packages.items()}}
+    return replace(good, database=replace(good.database, packages={n: p for n, p in found.items() if p is not None}))

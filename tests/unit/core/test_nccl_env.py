@@ -8,7 +8,7 @@ import pytest
 from gpufab_cli.module_utils import planning
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.features import FEATURES
-from gpufab_cli.module_utils.nccl_env import files, hca, variables
+from gpufab_cli.module_utils.nccl_env import files, variables
 from gpufab_cli.module_utils.nccl_env.files import NCCL_CONF
 from gpufab_cli.module_utils.roce import dcb
 from gpufab_cli.module_utils.settings_file import BEGIN, END, take_apart
@@ -210,23 +210,6 @@ def test_report_44_names_come_from_the_node_and_a_job_s_own_list_is_held_against
 
 
 @pytest.mark.parametrize(
-    ("value", "code"),
-    [
-        ("mlx5_1", "also takes mlx5_10, mlx5_11"),
-        ("=mlx5_1", None),
-        ("^mlx5_1", "leaves out mlx5_10, mlx5_11"),
-        ("^=mlx5_1", None),
-        ("mlx5", None),
-        ("mlx5_1:1,mlx5_2:1", "also takes mlx5_10, mlx5_11"),
-    ],
-)
-def test_report_45_names_are_prefixes_unless_told_otherwise(value, code):
-    devices = ("mlx5_0", "mlx5_1", "mlx5_10", "mlx5_11", "mlx5_2")
-    caught = hca.parse(value).caught(devices)
-    assert (f"{'leaves out' if '^' in value else 'also takes'} {', '.join(caught)}" if caught else None) == code
-
-
-@pytest.mark.parametrize(
     ("value", "said"),
     [
         ("=mlx5_0:2,mlx5_1:1", "no RDMA device has the port of mlx5_0:2: NCCL leaves it out and says nothing"),
@@ -241,12 +224,6 @@ def test_a_port_that_no_device_has_is_told(host, value, said):
     process(host, "77", {"NCCL_IB_HCA": value})
     assert codes(host) == (["nccl.no-match"] if said else [])
     assert said is None or words(host, "nccl.no-match") == said
-
-
-def test_the_second_port_of_a_function_that_has_two_is_one(tmp_path):
-    devices = {"mlx5_0": ("1", "2"), "mlx5_1": ("1",)}
-    assert hca.parse("=mlx5_0:2").portless(devices) == ()
-    assert hca.parse("mlx5:2").portless(devices) == ()
 
 
 def test_report_46_a_site_s_own_class_is_right_where_its_nics_keep_it(host):

@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from gpufab_cli.module_utils.change import ABSENT, Impact, Unknown
-from gpufab_cli.module_utils.devices import Devices
+from gpufab_cli.module_utils.change import ABSENT, Unknown
 from gpufab_cli.module_utils.packages import files
-from gpufab_cli.module_utils.packages.plan import plan
 from gpufab_cli.module_utils.packages.recipe import fits, nccl_version, recipe
-from gpufab_cli.module_utils.packages.seen import Database, KernelState, Module, Package
+from gpufab_cli.module_utils.packages.seen import Database, KernelState, Package
 from gpufab_cli.module_utils.packages.want import NcclWant, OfedWant
 from tests.unit.core.packages_node import (
     DOCA,
@@ -23,16 +21,13 @@ from tests.unit.core.packages_node import (
     as_wanted,
     closure_of,
     fresh,
+    planned,
+    with_packages,
 )
-from tests.unit.core.roce_node import nic
 
 PREF = "/etc/apt/preferences.d/gpufab-nccl.pref"
 SOURCE = "/etc/apt/sources.list.d/gpufab-nccl.sources"
 KEYRING = "/etc/apt/keyrings/gpufab-nccl.asc"
-
-
-def planned(seen, want, devices=None):
-    return plan(seen, devices or Devices(), want)
 
 
 def changes(found):
@@ -93,12 +88,6 @@ def test_a_pin_that_was_taken_out_is_seen_by_the_digest():
     good = as_wanted(DOCA)
     seen = replace(good, files={**good.files, "/etc/apt/preferences.d/gpufab-ofed.pref": text.replace(stanza, "")})
     assert {change.code for step in planned(seen, DOCA).steps for change in step.changes} == {"packages.pin"}
-
-
-def with_packages(want, platform=UBUNTU, **packages):
-    good = as_wanted(want, platform)
-    found = {**good.database.packages, **{name.replace("_", "-"): package for name, package in packages.items()}}
-    return replace(good, database=replace(good.database, packages={n: p for n, p in found.items() if p is not None}))
 
 
 @pytest.mark.parametrize(
@@ -299,72 +288,6 @@ def test_an_unknown_platform_is_told_and_nothing_planned():
 def test_an_unreadable_database_withholds_the_whole_step():
     found = planned(fresh(NCCL, database=Unknown("rpm: hangs")), NCCL)
     assert found.steps[0].unknowns
-
-
-@pytest.mark.parametrize(
-    ("module", "reloads", "want", "steps", "waits"),
-    [
-        (Module("AAA", "AAA", "/lib/modules/x/updates/dkms/mlx5_core.ko"), True, DOCA, 0, 0),
-        # 65: installed is not running: consent, or pending
-        (Module("AAA", "BBB", "/lib/modules/x/updates/dkms/mlx5_core.ko"), True, DOCA, 1, 0),
-        (Module("AAA", "BBB", "/lib/modules/x/updates/dkms/mlx5_core.ko"), False, DOCA, 0, 1),
-        (Module("AAA", "BBB", "/lib/modules/x/kernel/drivers/mlx5_core.ko"), True, INBOX, 0, 1),
-        (None, True, DOCA, 0, 0),
-        # 65: openibd has ended well and loaded nothing; of the distribution's stack that is the site's affair
-        (Module(ABSENT, "BBB", "/lib/modules/x/updates/dkms/mlx5_core.ko"), True, DOCA, 1, 0),
-        (Module(ABSENT, "BBB", "/lib/modules/x/updates/dkms/mlx5_core.ko"), False, DOCA, 0, 1),
-        (Module(ABSENT, "BBB", "/lib/modules/x/kernel/drivers/mlx5_core.ko"), True, INBOX, 0, 0),
-    ],
-)
-def test_another_driver_runs_than_is_installed(module, reloads, want, steps, waits):
-    found = planned(as_wanted(want, module=module, reloads=reloads), want)
-    assert (len(found.steps), len(found.pending)) == (steps, waits)
-    for step in found.steps:
-        assert step.impact == {Impact.DRIVER_RELOAD, Impact.LINK_FLAP, Impact.SERVICE_RESTART, Impact.TRAFFIC}
-    assert all(item.waits_for is Impact.REBOOT for item in found.pending)
-
-
-@pytest.mark.parametrize(("carries", "needed"), [(("an SSH connection",), True), ((), False), (Unknown("why"), True)])
-def test_a_reload_that_would_cut_the_way_in_needs_consent_to_that_too(carries, needed):
-    seen = as_wanted(DOCA, module=Module("AAA", "BBB", "/lib/modules/x/updates/y.ko"), reloads=True)
-    (step,) = planned(seen, DOCA, Devices((nic(carries=carries),))).steps
-    assert (Impact.MANAGEMENT_PORT in step.impact) is needed
-
-
-def test_a_reload_takes_the_vfs_along():
-    module = Module("AAA", "BBB", "/lib/modules/x/updates/y.ko")
-    for vfs in (True, False):
-        (step,) = planned(as_wanted(DOCA, module=module, reloads=True, vfs=vfs), DOCA).steps
-        assert (Impact.VF_LOSS in step.impact) is vfs
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({"built": {"mlnx-ofed-kernel-dkms": False}}, "not built for"),
-        # 63: the packages are there, and the kernel would load the distribution's module
-        ({"module": Module("A", "A", "/lib/modules/x/kernel/drivers/net/mlx5_core.ko")}, "the distribution's"),
-        ({"module": Module("A", Unknown("modinfo hangs"))}, "modinfo hangs"),
-        # 65: there is none at all for this kernel
-        ({"module": Module("A", ABSENT)}, f"none for {KERNEL}"),
-        ({"module": Module(ABSENT, ABSENT)}, f"none for {KERNEL}"),
-    ],
-)
-def test_packages_that_are_there_without_their_module(changed, words):
-    found = planned(as_wanted(DOCA, **changed), DOCA)
-    assert not found.steps
-    assert [finding.code for finding in found.findings] == ["packages.dkms"]
-    assert words in found.findings[0].evidence
-
-
-def test_a_lost_hold_hides_neither_a_missing_module_nor_a_driver_to_load():
-    unheld = with_packages(DOCA, rdma_core=Package("2510mlnx60-1"))
-    found = planned(replace(unheld, built={"mlnx-ofed-kernel-dkms": False}), DOCA)
-    assert [step.name for step in found.steps] == ["ofed packages"]
-    assert [finding.code for finding in found.findings] == ["packages.dkms"]
-    module = Module("AAA", "BBB", "/lib/modules/x/updates/dkms/mlx5_core.ko")
-    found = planned(replace(unheld, module=module, reloads=True), DOCA)
-    assert [step.name for step in found.steps] == ["ofed packages", "ofed driver"]
 
 
 def test_a_framework_s_own_nccl_is_told():
