@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from gpufab_cli.verify.expected import Node
+from gpufab_cli.verify.reading import Reading
+
 REDIRECTS = ("ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl")
 ISOLATES = ("SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd")
 
@@ -49,6 +52,25 @@ def _function(text: str) -> Function:
 def _flags(text: str, register: str) -> frozenset[str] | None:
     line = re.search(rf"{register}:(.*)", text)
     return frozenset(re.findall(r"(\w+)\+", line[1])) if line else None
+
+
+def rows(reading: Reading, name: str) -> list[list[str]]:
+    """The lines of a section of numa's, by their fields."""
+    return [line.split("\t") for line in reading.section(f"numa/{name}").require(name).splitlines() if line.strip()]
+
+
+def counting(node: Node, reading: Reading) -> set[str]:
+    """The bridges whose ACS counts: on bare metal between GPUs and ports below one root port, for guests all above."""
+    paths, wish = dict(rows(reading, "paths")), node.wishes["numa"]
+    gpus = [address for address, _ in rows(reading, "gpus")]
+    ends = [*gpus, *(port["pci"] for port in wish["ports"] if port["pci"] in paths)]
+    return between(paths, gpus, ends) if wish.get("use") == "bare-metal" else above(paths, ends)
+
+
+def place(paths: Mapping[str, str], bridge: str) -> str:
+    """A bridge as the kernel's arguments name it: the root port's address, then devices and functions below."""
+    first, *below = paths[bridge].split("/")[1:]
+    return "/".join([first, *(address.rpartition(":")[2] for address in below)])
 
 
 def between(paths: Mapping[str, str], ends: Iterable[str], others: Iterable[str]) -> set[str]:

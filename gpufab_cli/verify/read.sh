@@ -295,6 +295,11 @@ places() {
         read -r kind <"$path/class" && read -r vendor <"$path/vendor"
         case $vendor$kind in 0x10de0x030000 | 0x10de0x030200) printf '%s\t\n' "${path##*/}" ;; esac
     done 2>/dev/null
+    section numa/bridges 0
+    for path in /sys/bus/pci/devices/*; do
+        read -r kind <"$path/class" && read -r vendor <"$path/vendor" && read -r device <"$path/device"
+        case $kind in 0x060400) printf '%s\t%s:%s\n' "${path##*/}" "${vendor#0x}" "${device#0x}" ;; esac
+    done 2>/dev/null
     section numa/paths 0
     for path in /sys/bus/pci/devices/*; do
         device=$(readlink -f "$path")

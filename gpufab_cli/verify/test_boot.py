@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gpufab_cli.verify import parsers
+from gpufab_cli.verify import parsers, pci
 from gpufab_cli.verify.expected import Card, Node
 from gpufab_cli.verify.reading import Reading, UnreadableError
 
@@ -43,13 +43,27 @@ def config_acs(release: str) -> bool:
     return major.isdigit() and minor.isdigit() and (int(major), int(minor)) >= (6, 15)
 
 
+def acs_devices(line: str) -> list[str]:
+    """What the last pci=config_acs on a kernel's command line names, for that one counts."""
+    options = [option for word in line.split() if word.startswith("pci=") for option in word[4:].split(",")]
+    told = [option.removeprefix("config_acs=") for option in options if option.startswith("config_acs=")]
+    return [entry.partition("@")[2] for entry in told[-1].split(";")] if told else []
+
+
 @pytest.mark.wishes("kernel", "acs")
-def test_kernel_acs(reading: Reading) -> None:
-    """A kernel that has pci=config_acs was started with it; what ACS came of it is numa's to prove."""
-    words = reading.section("cmdline").require("/proc/cmdline").split()
+def test_kernel_acs(node: Node, reading: Reading) -> None:
+    """A kernel that has pci=config_acs was started with a word for each bridge that counts and has ACS."""
+    named = acs_devices(reading.section("cmdline").require("/proc/cmdline"))
     release = reading.section("kernel-release").require("uname")
-    told = any(word.startswith("pci=") and "config_acs=" in word for word in words)
-    assert told or not config_acs(release), f"kernel {release.strip()} was started without pci=config_acs"
+    if not named and not config_acs(release):
+        return
+    assert named, f"kernel {release.strip()} was started without pci=config_acs"
+    functions = pci.functions(reading.section("numa/lspci").require("lspci"))
+    paths, models = dict(pci.rows(reading, "paths")), dict(pci.rows(reading, "bridges"))
+    for bridge in sorted(pci.counting(node, reading)):
+        able = functions.get(bridge, pci.Function()).able & {*pci.REDIRECTS, *pci.ISOLATES}
+        if able and not {f"pci:{models.get(bridge)}", pci.place(paths, bridge)} & set(named):
+            pytest.fail(f"pci=config_acs does not name {bridge}")
 
 
 def means(printed: str, wish: str) -> bool:

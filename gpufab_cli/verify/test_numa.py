@@ -13,10 +13,6 @@ KIB = {"K": 1, "M": 1024, "G": 1024 * 1024}
 ARP = ("arp_ignore", "arp_announce", "rp_filter")
 
 
-def _rows(reading: Reading, name: str) -> list[list[str]]:
-    return [line.split("\t") for line in reading.section(f"numa/{name}").require(name).splitlines() if line.strip()]
-
-
 def _ports(node: Node) -> list[str]:
     return [port["pci"] for port in node.wishes["numa"]["ports"]]
 
@@ -30,7 +26,7 @@ def _cpus(text: str) -> set[int]:
 def test_interrupts_are_local(node: Node, reading: Reading) -> None:
     """Every interrupt of a port that can be placed is taken by CPUs that the kernel calls local to the port."""
     managed = reading.section("numa/managed").text
-    rows = _rows(reading, "interrupts")
+    rows = pci.rows(reading, "interrupts")
     silent = [address for address in _ports(node) if address not in {row[0] for row in rows}]
     if silent:
         raise UnreadableError(f"the kernel shows no interrupt of {silent[0]}")
@@ -47,7 +43,7 @@ def _is(reading: Reading, name: str, wanted: object) -> None:
 @pytest.mark.wishes("numa", "nodes")
 def test_nodes(node: Node, reading: Reading) -> None:
     """So many NUMA nodes have CPUs."""
-    found = [name for name, cpus in _rows(reading, "nodes") if cpus]
+    found = [name for name, cpus in pci.rows(reading, "nodes") if cpus]
     wanted = node.wishes["numa"]["nodes"]
     assert len(found) == wanted, f"{len(found)} NUMA nodes have CPUs, wanted {wanted}"
 
@@ -79,7 +75,7 @@ def test_transparent_hugepages(node: Node, reading: Reading) -> None:
 @pytest.mark.wishes("numa", "hugepages")
 def test_hugepages(node: Node, reading: Reading) -> None:
     """Each NUMA node that has CPUs and memory has the huge pages."""
-    for place, kib, count, cpus, memory in _rows(reading, "hugepages"):
+    for place, kib, count, cpus, memory in pci.rows(reading, "hugepages"):
         for size, wanted in node.wishes["numa"]["hugepages"].items():
             if int(kib) == int(size[:-1]) * KIB[size[-1]] and cpus and memory != "0":
                 assert int(count) == wanted, f"{place} has {count} pages of {size}, wanted {wanted}"
@@ -88,11 +84,11 @@ def test_hugepages(node: Node, reading: Reading) -> None:
 @pytest.mark.wishes("numa", "shared_subnet")
 def test_shared_subnets(node: Node, reading: Reading) -> None:
     """Where interfaces of ports share a subnet, the kernel acts by the declared values: the larger of its two."""
-    values = {name: [int(text) for text in rest] for name, *rest in _rows(reading, "arp")}
-    networks = [(name, ipaddress.ip_interface(text).network) for name, text in _rows(reading, "addresses")]
+    values = {name: [int(text) for text in rest] for name, *rest in pci.rows(reading, "arp")}
+    networks = [(name, ipaddress.ip_interface(text).network) for name, text in pci.rows(reading, "addresses")]
     pairs = [(one, two) for one, two in combinations(networks, 2) if one[0] != two[0] and one[1].overlaps(two[1])]
     shared = {name for pair in pairs for name, _ in pair}
-    own = {name for address, name in _rows(reading, "netdevs") if address in _ports(node)}
+    own = {name for address, name in pci.rows(reading, "netdevs") if address in _ports(node)}
     for name in sorted(shared & own):
         for index, setting in enumerate(ARP):
             wanted = node.wishes["numa"]["shared_subnet"].get(setting)
@@ -118,13 +114,9 @@ def test_max_read_request(node: Node, reading: Reading) -> None:
 @pytest.mark.wishes("numa", "use")
 def test_acs(node: Node, reading: Reading) -> None:
     """On bare metal no switch turns traffic between GPUs and ports away; for guests every bridge isolates."""
-    paths = dict(_rows(reading, "paths"))
-    gpus = [address for address, _ in _rows(reading, "gpus")]
-    ports = [address for address in _ports(node) if address in paths]
     bare = node.wishes["numa"].get("use") == "bare-metal"
-    bridges = pci.between(paths, gpus, [*gpus, *ports]) if bare else pci.above(paths, [*gpus, *ports])
     found = _functions(reading)
-    for address in sorted(bridges):
+    for address in sorted(pci.counting(node, reading)):
         bridge = found.get(address)
         if bridge is None or (bridge.acs is None and not reading.is_root):
             raise UnreadableError(f"lspci shows nothing of {address}")

@@ -30,6 +30,12 @@ _NET_SETTINGS = "/proc/sys/net"
 _log = logging.getLogger(__name__)
 
 
+def command_line(menu: str) -> str:
+    """The kernel's, as GRUB makes it of the menu's first entry: up to a semicolon with no backslash before it."""
+    line = re.search(r"^\s*linux\s+(\S+) *((?:\\;|[^;\n])*)", menu, re.MULTILINE)
+    return f"BOOT_IMAGE={line[1]} {line[2]}".replace("\\;", ";").rstrip() if line else ""
+
+
 @dataclass(frozen=True)
 class VfPlug:
     """What VFs bring to a running node; any process of it is `pid`."""
@@ -125,13 +131,10 @@ class Power:
         _bind(pid, "boot_id", _BOOT_ID)
 
     def _command_line(self, pid: int) -> None:
-        """The kernel's command line is that of the boot menu's first entry, up to a semicolon that nothing quotes."""
-        menu = Path(f"/proc/{pid}/root/boot/grub/grub.cfg").read_text()
-        line = re.search(r"^\s*linux\s+(\S+) *([^;\n]*(?:\\;[^;\n]*)*)", menu, re.MULTILINE)
-        arguments = line[2].replace("\\;", ";") if line else ""
-        (self.folder / "cmdline").write_text(f"BOOT_IMAGE={line[1]} {arguments}\n" if line else "\n")
+        line = command_line(Path(f"/proc/{pid}/root/boot/grub/grub.cfg").read_text())
+        (self.folder / "cmdline").write_text(f"{line}\n")
         _bind(pid, "cmdline", _CMDLINE)
-        self._iommu(arguments.split())
+        self._iommu(line.split())
 
     def _driver(self, pid: int) -> None:
         """What the GPUs' driver shows below /proc, and the link by which programs find its library."""

@@ -13,9 +13,7 @@ from gpufab_cli.intent.compile import FEATURES
 from gpufab_cli.spec.lock import dump
 from gpufab_cli.verify import run as suite
 from gpufab_cli.verify.expected import expected
-from gpufab_cli.verify.reading import Reading, Section, UnreadableError
 from gpufab_cli.verify.test_boot import means
-from gpufab_cli.verify.test_boot import test_kernel_acs as check_kernel_acs
 from tests.fabrics import changed, lock
 
 from .nodes import healthy, printed
@@ -168,26 +166,3 @@ def test_a_value_is_known_by_name_or_number(printed_value, wish, same):
 
 def test_no_result_at_all_is_unknown():
     assert exit_code([]) == 3
-
-
-@pytest.mark.parametrize(
-    ("line", "release", "said"),
-    [
-        ("quiet pci=noaer,config_acs=xx000xx@pci:1000:c030", "6.15.2-generic", None),
-        ("quiet pci=noaer", "6.15.2-generic", "kernel 6.15.2-generic was started without pci=config_acs"),
-        ("quiet pci=noaer", "7.0.0", "kernel 7.0.0 was started without pci=config_acs"),
-        ("quiet", "6.8.0-60-generic", None),  # it has no such argument
-    ],
-)
-def test_a_kernel_that_sets_acs_by_itself_was_told_to(line, release, said):
-    reading = Reading({"cmdline": Section("cmdline", "0", line), "kernel-release": Section("", "0", release)})
-    if said is None:
-        check_kernel_acs(reading)
-        return
-    with pytest.raises(AssertionError, match=said):
-        check_kernel_acs(reading)
-
-
-def test_a_kernel_that_does_not_tell_its_release_proves_nothing():
-    with pytest.raises(UnreadableError):
-        check_kernel_acs(Reading({"cmdline": Section("cmdline", "0", "quiet")}))

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from gpufab_cli.execute.target import Target
-from gpufab_cli.verify import pci, test_numa
+from gpufab_cli.verify import pci, test_boot, test_numa
 from gpufab_cli.verify.expected import Node
 from gpufab_cli.verify.reading import Reading, Section, UnreadableError, _asked
 
@@ -147,3 +147,37 @@ def test_bridges_between_two_are_those_of_their_switch():
 def test_only_a_node_that_is_to_have_it_is_asked():
     target = Target("gpu01", "gpu01", None, None, None, "none", "/usr/bin/python3", "active")
     assert list(_asked(Node(target, {"numa": WISH}, (), (), ()))) == ["numa"]
+
+
+BOTH = "xx000xx@0000:15:01.0/00.0/00.0;xx000xx@0000:15:01.0/00.0/02.0"
+
+
+@pytest.mark.parametrize(
+    ("line", "release", "said"),
+    [
+        (f"quiet pci=noaer,config_acs={BOTH}", "6.15.2-generic", None),
+        ("quiet pci=config_acs=xx000xx@pci:1000:c030", "6.15.2-generic", None),
+        (f"pci=config_acs=1@pci:1:2 pci=config_acs={BOTH}", "6.8.0", None),  # the last one counts
+        (f"pci=config_acs={BOTH} pci=config_acs=1@pci:1:2", "6.15.0", "pci=config_acs does not name 0000:17:00.0"),
+        (
+            f"pci=config_acs={BOTH.partition(';')[0]}",
+            "6.15.0",
+            "pci=config_acs does not name 0000:17:02.0",
+        ),  # cut short
+        ("quiet pci=noaer", "7.0.0", "kernel 7.0.0 was started without pci=config_acs"),
+        ("quiet", "6.8.0-60-generic", None),  # it has no such argument
+    ],
+)
+def test_a_kernel_that_sets_acs_was_told_of_each_bridge(line, release, said):
+    target = Target("gpu01", "gpu01", None, None, None, "none", "/usr/bin/python3", "active")
+    texts = {f"numa/{name}": it for name, it in HEALTHY.items() if isinstance(it, str)}
+    every = "\n".join(f"{path.split('/')[-1]}\t{path}" for path in (f"{SWITCH}/0000:17:00.0", f"{SWITCH}/0000:17:02.0"))
+    texts |= {"cmdline": line, "kernel-release": release, "numa/paths": f"{HEALTHY['paths']}\n{every}"}
+    texts["numa/bridges"] = "0000:17:00.0\t1000:c030\n0000:17:02.0\t1000:c030"
+    reading = Reading({name: Section(name, "0", text) for name, text in texts.items()})
+    node = Node(target, {"numa": WISH, "kernel": {}}, (), (), ())
+    if said is None:
+        test_boot.test_kernel_acs(node, reading)
+        return
+    with pytest.raises((AssertionError, pytest.fail.Exception), match=said):
+        test_boot.test_kernel_acs(node, reading)
