@@ -38,7 +38,7 @@ def gather(host: Reader, want: Want) -> PackagesSeen:
         kernel=state,
         built=dict(kernel.built(host, _installed(found), state.running)) if state else {},
         module=kernel.module(host) if made.name == "ofed" else None,
-        vfs=made.name == "ofed" and kernel.has_vfs(host),
+        vfs=kernel.has_vfs(host),
         reloads=any(host.exists(path) for path in OPENIBD),
         locks_work=platform.manager == "apt" or _locks_work(host),
         bundled=tuple(_bundled(host)) if made.name == "nccl" else (),

@@ -79,6 +79,12 @@ class Recipe:
         )
 
 
+def vendor_s(name: str, version: str) -> bool:
+    """Whether a package is one of the vendor's stacks, by its name or by what its version says."""
+    named = any(fnmatchcase(name, pattern) for pattern in VENDOR_NAMES)
+    return named or any(fnmatchcase(version, pattern) for pattern in VENDOR_VERSIONS)
+
+
 def fits(version: str, wanted: str) -> bool:
     """Whether a package's version is the wanted one. Without a dash it is so in any revision of the package."""
     if wanted in (ANY, version):

@@ -59,7 +59,7 @@ class Rehearsal(ABC):
         closure = self._closure(members, after(self._now, {**final.install, **roots}, final.remove), own)
         asked = {name: version for name, version in wanted.items() if version}
         more = {name: version for name, version in closure.items() if final.install.get(name) == version}
-        return Transaction({**asked, **more}, final.remove, closure, along)
+        return Transaction({**asked, **more}, final.remove, closure, along, final.install)
 
     @abstractmethod
     def _lay_out(self) -> None:

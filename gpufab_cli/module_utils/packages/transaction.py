@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ..host import HostError, Output
-from .recipe import ANY, Recipe, Root, fits
+from .recipe import ANY, Recipe, Root, fits, vendor_s
 from .seen import Database
 
 Offered = Mapping[str, Sequence[str]]
@@ -22,13 +22,15 @@ class RefusedError(HostError):
 class Transaction:
     """Packages that come or change, by version; those that go; and the set as it then is, which is pinned.
 
-    ``along`` are of those that come the ones that go first, for they depend on what goes.
+    ``along`` are of those that come the ones that go first, for they depend on what goes. ``brings`` is all that comes,
+    also what nobody asked for and is none of the set's.
     """
 
     install: Dict[str, str] = field(default_factory=dict)
     remove: Tuple[str, ...] = ()
     closure: Dict[str, str] = field(default_factory=dict)
     along: Tuple[str, ...] = ()
+    brings: Dict[str, str] = field(default_factory=dict)
 
 
 def scratch(name: str) -> str:
@@ -129,10 +131,11 @@ def with_scripts(
     made: Recipe, pinned: Mapping[str, str], now: Mapping[str, str], found: Transaction
 ) -> Tuple[str, ...]:
     """Of what comes, changes or goes, the packages of a vendor's stack: their scripts do more than others'."""
-    moved = {name for name, version in found.install.items() if now.get(name) != version} | set(found.remove)
-    if made.name != "ofed":
-        return ()
-    return tuple(sorted(n for n in moved if made.modules or n in pinned or made.strange(n, now.get(n, ""))))
+    comes = {**found.brings, **found.install}
+    moved = {name for name, version in comes.items() if now.get(name) != version} | set(found.remove)
+    own = moved if made.modules else moved & set(pinned) if made.name == "ofed" else set()
+    versions = {name: (now.get(name, ""), comes.get(name, "")) for name in moved}
+    return tuple(sorted(own | {name for name in moved if any(vendor_s(name, version) for version in versions[name])}))
 
 
 def surprising(made: Recipe, removed: Sequence[str], database: Database, pinned: Mapping[str, str]) -> Iterator[str]:

@@ -27,6 +27,7 @@ from gpufab_cli.module_utils.packages.transaction import (
     said,
     surprising,
     whole,
+    with_scripts,
 )
 from gpufab_cli.module_utils.packages.want import NcclWant
 from gpufab_cli.module_utils.schema import decode
@@ -365,6 +366,20 @@ def test_packages_that_come_with_a_mere_file_are_consented_to_before_it_is_begun
     assert node.host.exists("/var/lib/gpufab/journal.jsonl") is (status is None)
     if work is not None:
         assert work.steps[0].impact == RELOAD
+
+
+def test_of_whichever_set_a_vendor_s_packages_come_along_they_take_consent():
+    """The site's own sources may offer them to the distribution's stack and to NCCL."""
+    now = {"libibverbs1": "50.0-2", "rdma-core": "2510mlnx60-1", "libnccl2": "2.27.5-1+cuda12.9", "xpmem": "2.7-1"}
+    for want, pinned, found, names in (
+        (NCCL, {"libnccl2": "2.27.5-1+cuda12.9"}, Transaction({"libnccl2": "2.28.3-1+cuda12.9"}), ()),
+        (NCCL, {}, Transaction(brings={"libibverbs1": "2510mlnx60-1"}), ("libibverbs1",)),
+        (NCCL, {}, Transaction({"rdma-core": "2510mlnx60-1", "libnccl-dev": "2.27.5-1"}), ()),
+        (INBOX, {}, Transaction({"libibverbs1": "50.0-3", "rdma-core": "50.0-3"}), ("rdma-core",)),
+        (INBOX, {"xpmem": "2.7-1"}, Transaction(remove=("xpmem",)), ("xpmem",)),
+        (DOCA, {}, Transaction({"xpmem": "2.8-1"}), ("xpmem",)),
+    ):
+        assert with_scripts(recipe(want, UBUNTU), pinned, now, found) == names
 
 
 def test_a_mere_file_takes_no_consent(monkeypatch):
