@@ -233,9 +233,13 @@ _DPKG = re.compile(r"^(?:.*\n)?dpkg: error processing .*\n.*$", re.MULTILINE)
 
 
 def _why(result: Mapping[str, Any]) -> str:
-    """What went wrong. Of a package that fails dpkg tells more than the command line that Ansible puts first."""
-    found = _DPKG.search(str(result.get("stdout") or ""))
-    return _one_line(found[0] if found else result.get("msg"))
+    """What went wrong, of a loop with its first item that failed. Of a package that fails dpkg tells more than the command
+    line that Ansible puts first.
+    """
+    items = (item for item in result.get("results") or () if isinstance(item, Mapping) and item.get("failed"))
+    failed = next(items, result)
+    found = _DPKG.search(str(failed.get("stdout") or ""))
+    return _one_line(found[0] if found else failed.get("msg"))
 
 
 def _one_line(text: object) -> str:

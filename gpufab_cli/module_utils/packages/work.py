@@ -41,6 +41,7 @@ class Work:
         signers: keys that rpm is to know: path and fingerprint.
         refresh: command lines that have apt read its sources.
         release: command lines that lift the holds of what goes or is none of the set's any more.
+        remove, install: what is done at once; none where there is nothing to do, for asking costs seconds.
         hold: command lines that hold the set.
         restart: services that load the drivers anew.
     """
@@ -53,8 +54,8 @@ class Work:
     signers: Tuple[Dict[str, str], ...] = ()
     refresh: Tuple[Tuple[str, ...], ...] = ()
     release: Tuple[Tuple[str, ...], ...] = ()
-    remove: Tuple[str, ...] = ()
-    install: Tuple[str, ...] = ()
+    remove: Tuple[Tuple[str, ...], ...] = ()
+    install: Tuple[Tuple[str, ...], ...] = ()
     hold: Tuple[Tuple[str, ...], ...] = ()
     restart: Tuple[str, ...] = ()
 
@@ -105,8 +106,8 @@ def _packages(host: Host, seen: PackagesSeen, devices: Devices, made: Recipe, fo
         signers=_keys(made, platform),
         refresh=_refresh(host, made, platform),
         release=_marked("unhold", _held(database, _released(transaction, before))),
-        remove=transaction.remove,
-        install=_specs(platform, transaction.install),
+        remove=_at_once(transaction.remove),
+        install=_at_once(_specs(platform, transaction.install)),
         hold=_marked("hold", transaction.closure) if platform.manager == "apt" else (),
     )
 
@@ -121,10 +122,13 @@ def _missing(host: Host, files: Iterable[str]) -> Tuple[str, ...]:
     return tuple(folder for folder in folders if not host.exists(folder))
 
 
+def _at_once(names: Tuple[str, ...]) -> Tuple[Tuple[str, ...], ...]:
+    return (names,) if names else ()
+
+
 def _marked(how: str, names: Iterable[str]) -> Tuple[Tuple[str, ...], ...]:
     """One command line for all: a stack has a hundred packages."""
-    found = tuple(sorted(names))
-    return (("apt-mark", how, *found),) if found else ()
+    return tuple(("apt-mark", how, *found) for found in _at_once(tuple(sorted(names))))
 
 
 def rehearse(host: Host, seen: PackagesSeen, made: Recipe) -> Transaction:

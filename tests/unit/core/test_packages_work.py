@@ -172,9 +172,9 @@ def todo(monkeypatch, want, seen, transaction):
 def test_apt_is_given_versions_holds_and_files(monkeypatch):
     pinned = closure_of(NCCL)
     found = todo(monkeypatch, NCCL, fresh(NCCL), Transaction(pinned, ("old",), pinned))
-    assert found.install == ("libnccl-dev=2.27.5-1+cuda12.9", "libnccl2=2.27.5-1+cuda12.9")
+    assert found.install == (("libnccl-dev=2.27.5-1+cuda12.9", "libnccl2=2.27.5-1+cuda12.9"),)
     assert found.hold == (("apt-mark", "hold", "libnccl-dev", "libnccl2"),)
-    assert found.remove == ("old",)
+    assert found.remove == (("old",),)
     assert [item["path"] for item in found.files] == [
         "/etc/apt/sources.list.d/gpufab-nccl.sources",
         "/etc/apt/keyrings/gpufab-nccl.asc",
@@ -190,7 +190,8 @@ def test_apt_is_given_versions_holds_and_files(monkeypatch):
 def test_dnf_is_given_versions_the_key_and_no_holds(monkeypatch):
     pinned = closure_of(NCCL, ROCKY)
     found = todo(monkeypatch, NCCL, fresh(NCCL, ROCKY), Transaction(pinned, (), pinned))
-    assert found.install == ("libnccl-2.27.5-1+cuda12.9", "libnccl-devel-2.27.5-1+cuda12.9")
+    assert found.install == (("libnccl-2.27.5-1+cuda12.9", "libnccl-devel-2.27.5-1+cuda12.9"),)
+    assert found.remove == ()
     assert found.signers[0]["path"] == "/etc/pki/rpm-gpg/gpufab-nccl.asc"
     assert not (found.hold)
     assert not (found.refresh)
@@ -265,7 +266,7 @@ def test_another_version_of_what_is_held_is_one_change_and_held_again(monkeypatc
     (step,) = plan(seen, Devices(), want).steps
     assert not step.blocked
     found = todo(monkeypatch, want, seen, Transaction(new, (), new))
-    assert found.install == ("libnccl-dev=2.28.3-1+cuda12.9", "libnccl2=2.28.3-1+cuda12.9")
+    assert found.install == (("libnccl-dev=2.28.3-1+cuda12.9", "libnccl2=2.28.3-1+cuda12.9"),)
     assert (found.release, found.hold) == ((), (("apt-mark", "hold", "libnccl-dev", "libnccl2"),))
 
 

@@ -44,6 +44,12 @@ def test_a_failure_without_steps_is_a_problem_in_one_line():
     text = "Setting up x\ndkms: no build\ndpkg: error processing package x (--configure):\n exit status 1\nmore"
     said = heard(event("runner_on_failed", {"msg": "'apt-get -y install x' failed: ", "stdout": text}, "apt"))
     assert said.problem == "dkms: no build dpkg: error processing package x (--configure): exit status 1"
+    items = [
+        {"msg": "fine", "failed": False},
+        {"msg": "'apt-get -y install x' failed: ", "stdout": text, "failed": True},
+    ]
+    looped = heard(event("runner_on_failed", {"msg": "One or more items failed", "results": items}, "apt"))
+    assert looped.problem == said.problem
     said = heard(event("runner_on_failed", {"msg": "Task failed: Module failed: the journal\ncannot be written"}))
     assert said == Said("gpu01", "roce", problem="the journal cannot be written")
 
