@@ -233,8 +233,8 @@ _DPKG = re.compile(r"^(?:.*\n)?dpkg: error processing .*\n.*$", re.MULTILINE)
 
 
 def _why(result: Mapping[str, Any]) -> str:
-    """What went wrong, of a loop with its first item that failed. Of a package that fails dpkg tells more than the command
-    line that Ansible puts first.
+    """What went wrong, in a loop with its first item that failed. Of a package that fails dpkg tells more than the
+    command line that Ansible puts first.
     """
     items = (item for item in result.get("results") or () if isinstance(item, Mapping) and item.get("failed"))
     failed = next(items, result)
