@@ -30,7 +30,7 @@ def test_what_was_read_holds_until_the_kernel_tells_of_a_change(told):
     assert [look(), look("addresses"), look()] == [2, 3, 2]
 
 
-def test_more_news_than_the_socket_holds_is_a_change(told, monkeypatch):
+def test_more_news_than_the_socket_holds_is_a_change(told):
     memory, values = netdev._Memory(Path("/proc/1/ns/net")), iter(range(9))
     memory.get("names", lambda: next(values))
     memory._news.close()  # recv fails, as it does with ENOBUFS
