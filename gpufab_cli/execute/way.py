@@ -10,6 +10,7 @@ import functools
 import subprocess
 import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -85,7 +86,7 @@ class Ways:
 
     def __init__(self) -> None:
         self._configurations: dict[Path | None, Configuration] = {}
-        self._found: dict[tuple[Kind, Path | None, int | None, str | None], Way] = {}
+        self._found: dict[_Question, Future[Way | None]] = {}
         self._lock = threading.Lock()
 
     def find(self, target: Target, seconds: float) -> Way:
@@ -94,33 +95,48 @@ class Ways:
         Raises:
             WayError: the configuration is wrong, or asking took longer than ``seconds``.
         """
+        kind = self._configuration(target, seconds).kind(target.address)
+        return _ask(target, seconds) if kind is None else self._of_kind(kind, target, seconds)
+
+    def _configuration(self, target: Target, seconds: float) -> Configuration:
         if not self._lock.acquire(timeout=max(seconds, 0)):
             raise _late(seconds)
         try:
-            kind = self._configuration(target, seconds).kind(target.address)
-            if kind is not None:
-                return self._of_kind(kind, target, seconds)
+            if target.ssh_config not in self._configurations:
+                read = Configuration.read_by(_run(("-v", *_words(target)), seconds).stderr)
+                self._configurations[target.ssh_config] = read
+            return self._configurations[target.ssh_config]
         finally:
             self._lock.release()
-        return _way(target, _ask(target, seconds))
-
-    def _configuration(self, target: Target, seconds: float) -> Configuration:
-        known = self._configurations.get(target.ssh_config)
-        if known is None:
-            known = Configuration.read_by(_run(("-v", *_words(target)), seconds).stderr)
-            self._configurations[target.ssh_config] = known
-        return known
 
     def _of_kind(self, kind: Kind, target: Target, seconds: float) -> Way:
         address = kind.address or target.address
-        key = (replace(kind, address=""), target.ssh_config, target.port, target.user)
-        known = self._found.get(key)
-        if known is None:
-            known = _way(target, _ask(target, seconds))
-            if known.address != address:  # ssh reads the configuration otherwise, and knows
-                return known
-            self._found[key] = known
-        return replace(known, address=address)
+        question = (replace(kind, address=""), target.ssh_config, target.port, target.user)
+        with self._lock:
+            first = question not in self._found
+            found = self._found.setdefault(question, Future())
+        if first:
+            return self._first(question, address, target, seconds)
+        try:
+            way = found.result(seconds)
+        except TimeoutError as error:
+            raise _late(seconds) from error
+        return replace(way, address=address) if way is not None else _ask(target, seconds)
+
+    def _first(self, question: "_Question", address: str, target: Target, seconds: float) -> Way:
+        """Ask for all hosts of a kind. None is told to the others where ssh has read the configuration otherwise."""
+        found = self._found[question]
+        try:
+            way = _ask(target, seconds)
+        except BaseException as error:
+            del self._found[question]
+            found.set_exception(error)
+            raise
+        found.set_result(way if way.address == address else None)
+        return way
+
+
+_Question = tuple[Kind, Path | None, int | None, str | None]
 
 
 def arguments(target: Target) -> tuple[str, ...]:
@@ -134,7 +150,9 @@ def _words(target: Target) -> tuple[str, ...]:
     return (*(("-F", str(target.ssh_config)) if target.ssh_config else ()), *arguments(target))
 
 
-def _way(target: Target, options: Options) -> Way:
+def _ask(target: Target, seconds: float) -> Way:
+    """The way as ssh tells it about this host."""
+    options = _options(_run(_words(target), seconds).stdout)
     known = _paths(options, "userknownhostsfile", "globalknownhostsfile")
     return Way(
         address=_one(options, "hostname", target.address),
@@ -148,10 +166,6 @@ def _way(target: Target, options: Options) -> Way:
         reason=_needs_program(options, known),
         jump=_proxy(options, "proxyjump") or _proxy(options, "proxycommand"),
     )
-
-
-def _ask(target: Target, seconds: float) -> Options:
-    return _options(_run(_words(target), seconds).stdout)
 
 
 def _run(words: tuple[str, ...], seconds: float) -> "subprocess.CompletedProcess[str]":

@@ -1,6 +1,8 @@
 """What ssh itself says of each host of a configuration, asked about as few of them as that takes."""
 
 import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -38,11 +40,6 @@ LINES = (
     "Include INCLUDED",
     'User "with quotes"',
 )
-
-
-def alone(target):
-    """The way as ssh tells it about this host alone."""
-    return way._way(target, way._ask(target, 10))
 
 
 def outcome(find, *arguments):
@@ -98,7 +95,7 @@ def test_the_ways_are_those_that_ssh_tells_host_by_host(tmp_path, main, included
     path = config(tmp_path / "ssh_config", main.replace("INCLUDED", str(more)))
     ways = Ways()
     for name in NAMES:
-        assert outcome(ways.find, target(path, name), 10) == outcome(alone, target(path, name))
+        assert outcome(ways.find, target(path, name), 10) == outcome(way._ask, target(path, name), 10)
 
 
 FLEET = """\
@@ -159,3 +156,34 @@ def test_an_ssh_that_does_not_tell_its_files_is_asked_of_each_host(tmp_path, que
     for name in ("gpu01", "gpu02"):
         ways.find(target(None, name), 10)
     assert questions == ["gpu01", "gpu01", "gpu02"]
+
+
+@pytest.mark.process
+def test_hosts_of_one_kind_wait_for_the_first_and_no_longer_than_they_may(tmp_path, monkeypatch):
+    path, ways = config(tmp_path / "c", FLEET), Ways()
+    asked, answered, original = threading.Event(), threading.Event(), way._ask
+
+    def slow(target, seconds):
+        asked.set()
+        assert answered.wait(20)
+        return original(target, seconds)
+
+    monkeypatch.setattr(way, "_ask", slow)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(ways.find, target(path, "gpu01"), 10)
+        assert asked.wait(20)
+        with pytest.raises(WayError, match="did not answer"):
+            ways.find(target(path, "gpu02"), 0.01)
+        second = pool.submit(ways.find, target(path, "gpu03"), 10)
+        answered.set()
+        assert [first.result().address, second.result().address] == ["gpu01", "gpu03"]
+
+
+@pytest.mark.process
+def test_a_mistake_in_the_configuration_is_told_to_each_host(tmp_path):
+    path, ways = config(tmp_path / "c", FLEET), Ways()
+    ways.find(target(path, "gpu01"), 10)
+    path.write_text("Gibberish yes\n")
+    for user in ("a", "a", "b"):
+        with pytest.raises(WayError, match="bad configuration option"):
+            ways.find(target(path, "gpu01", user=user), 10)
