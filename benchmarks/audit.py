@@ -1,7 +1,8 @@
 """What an audit costs beside Ansible, on the same emulated nodes in one run: ``python benchmarks/audit.py [NODES]``.
 
 As root, on an idle machine. Makes a lab of its own (8 nodes unless told otherwise), brings it to what is declared, and
-measures by wall clock, in turns, the best of three:
+measures by wall clock and by this machine's own CPU time (without that of the nodes, which are elsewhere in a real
+fleet), in turns, the best of three:
 
 - ``gpufab audit``;
 - ``ansible -m setup`` on the same nodes (facts alone, nothing is compared);
@@ -14,6 +15,7 @@ Then, on one node, the restore that runs at boot with nothing to restore and wit
 import os
 import platform
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from gpufab_cli.lab.lab import Lab
 
@@ -59,15 +62,27 @@ class Site:
             sys.exit(f"{' '.join(argv)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
 
 
-def seconds(work: Callable[[], None]) -> float:
-    """How long it takes."""
-    begin = time.perf_counter()
+class Cost(NamedTuple):
+    """Seconds that pass, and seconds of CPU that the programs started here take."""
+
+    wall: float
+    cpu: float
+
+
+def cost(work: Callable[[], None]) -> Cost:
+    """What it takes."""
+
+    def used() -> float:
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return children.ru_utime + children.ru_stime
+
+    wall, cpu = time.perf_counter(), used()
     work()
-    return time.perf_counter() - begin
+    return Cost(time.perf_counter() - wall, used() - cpu)
 
 
-def fleet(site: Site) -> dict[str, float]:
-    """Seconds of each way to look at all nodes."""
+def fleet(site: Site) -> dict[str, Cost]:
+    """What each way to look at all nodes takes."""
     inventory = ("-i", "inventory", "--forks", FORKS)
     ways = {
         "gpufab audit": ("gpufab", "audit", "--forks", FORKS),
@@ -76,8 +91,8 @@ def fleet(site: Site) -> dict[str, float]:
         "gpufab apply, nothing to do": ("gpufab", "apply", "--forks", FORKS),
     }
     # One after the other, again and again: whatever else the machine does meets all of them.
-    runs = [{name: seconds(partial(site.run, *argv)) for name, argv in ways.items()} for _ in range(TIMES)]
-    return {name: min(run[name] for run in runs) for name in ways}
+    runs = [{name: cost(partial(site.run, *argv)) for name, argv in ways.items()} for _ in range(TIMES)]
+    return {name: Cost(*map(min, zip(*(run[name] for run in runs), strict=True))) for name in ways}
 
 
 def restores(site: Site) -> dict[str, float]:
@@ -104,10 +119,12 @@ def main(nodes: int) -> None:
             load = f"{os.getloadavg()[0]:.1f}"
             print(f"Python {platform.python_version()}, {os.cpu_count()} CPUs, load {load}, {nodes} nodes on them, too")
             found = fleet(site)
+            audit = found["gpufab audit"]
             for name, took in found.items():
-                print(f"{name:<42} {took:7.2f} s  {took / found['gpufab audit']:6.1f} x the audit")
-            for name, took in restores(site).items():
-                print(f"{name:<42} {took:7.2f} s")
+                beside = f"{took.wall / audit.wall:5.1f} x the audit"
+                print(f"{name:<42} {took.wall:7.2f} s {beside}, CPU {took.cpu:6.2f} s {took.cpu / audit.cpu:5.1f} x")
+            for name, seconds in restores(site).items():
+                print(f"{name:<42} {seconds:7.2f} s")
         finally:
             site.lab.down()
 

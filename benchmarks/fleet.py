@@ -183,7 +183,7 @@ def main(arguments: list[str]) -> None:
         print(json.dumps(found), file=sys.stderr)
         return
     print(f"Python {platform.python_version()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, {FORKS} forks")
-    print(f"{'hosts':>7} {'wall s':>8} {'CPU ms/host':>12} {'of it ssh -G':>13} {'peak MiB':>9}")
+    print(f"{'hosts':>7} {'wall s':>8} {'CPU ms/host':>12} {'of it children':>14} {'peak MiB':>9}")
     for hosts in [int(argument) for argument in arguments] or SIZES:
         show(hosts, over_ssh(hosts))
     for drifted in (False, True):
@@ -196,7 +196,7 @@ def show(hosts: int, found: dict[str, float]) -> None:
     """One line."""
     cpu, children = (1000 * found[name] / hosts for name in ("cpu", "children"))
     print(
-        f"{hosts:>7} {found['wall']:>8.1f} {cpu + children:>12.1f} {children:>13.1f} {found['memory']:>9.0f}",
+        f"{hosts:>7} {found['wall']:>8.1f} {cpu + children:>12.1f} {children:>14.1f} {found['memory']:>9.0f}",
         flush=True,
     )
 
