@@ -82,7 +82,7 @@ def test_the_audit_names_exactly_what_was_broken_and_apply_mends_it(healthy):
 
 def test_saved_snapshots_are_judged_without_the_nodes(healthy):
     now = healthy.json("audit", *PATIENT, "--save", "then", rc=0)
-    healthy.lab.break_("gpu01", "node-stopped")
+    healthy.lab.break_("gpu01", "no-root")
     assert healthy.json("audit", "--from", "then", rc=0) == now
 
 

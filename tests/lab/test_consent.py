@@ -94,11 +94,10 @@ def test_a_tool_that_lies_is_a_failure_by_name_and_is_undone(fabric):
     fabric.cli("audit", rc=0)
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_a_step_that_fails_in_the_middle_is_undone(fabric, count):
+def test_a_step_that_fails_in_the_middle_is_undone(fabric):
     fabric.lab.break_("gpu01", "driver-reload")
     before = state(fabric)
-    fabric.lab.break_("gpu01", "fail-at-write", str(count))
+    fabric.lab.break_("gpu01", "fail-at-write", "3")
     done = fabric.site()
     assert done.returncode == 2
     assert "undone" in done.stdout
