@@ -21,9 +21,10 @@ demo: venv system ## Two emulated GPU nodes, from factory state to a verified lo
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo
 
 test: venv system ## Everything CI runs
-	$(MAKE) --jobs=2 --output-sync lint types
-	$(MAKE) unit
-	$(MAKE) --jobs=2 --output-sync=line lab-tests molecule
+	$(MAKE) --no-print-directory --jobs=2 --output-sync lint types
+	$(MAKE) --no-print-directory unit
+	$(MAKE) --no-print-directory lab-tests
+	$(MAKE) --no-print-directory molecule
 
 lint: venv ## ruff, yamllint, ansible-lint, generated files
 	$(BIN)/ruff check $(wildcard $(LINTED))

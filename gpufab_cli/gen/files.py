@@ -118,6 +118,7 @@ def _site() -> str:
             "hosts": f"{name}:!insync_{name}",
             "gather_facts": False,
             "any_errors_fatal": False,
+            "tags": [name],
             "roles": [{"role": f"gpufab.fabric.{role(name)}"}],
         }
         for name in MANAGED

@@ -78,6 +78,10 @@ class Fabric:
         consent = json.dumps({"gpufab_allow": [name for name in allow.split(",") if name]})
         return self.run("ansible-playbook", "-i", "inventory", "gpufab.fabric.site", "-e", consent, *argv)
 
+    def roce(self, *argv: str, allow: str = ALLOW) -> "subprocess.CompletedProcess[str]":
+        """The part of the site that is about RoCE ports."""
+        return self.site("--tags", "roce", *argv, allow=allow)
+
     def sh(self, node: str, line: str, rc: int = 0) -> str:
         """A shell line as root on a node."""
         done = subprocess.run(

@@ -48,8 +48,8 @@ def test_without_consent_the_port_is_exactly_as_it_was_and_the_wish_is_kept(fabr
 
 def test_half_a_consent_makes_no_half_class(fabric):
     before = state(fabric)
-    assert fabric.site(allow="traffic").returncode == 0
-    assert fabric.site(allow="link-flap").returncode == 0
+    assert fabric.roce(allow="traffic").returncode == 0
+    assert fabric.roce(allow="link-flap").returncode == 0
     assert state(fabric) == before
 
 
@@ -57,7 +57,7 @@ def test_a_busy_node_is_left_alone(fabric):
     before = state(fabric)
     fabric.lab.break_("gpu01", "verbs-busy")
     try:
-        assert fabric.site().returncode == 0
+        assert fabric.roce().returncode == 0
         assert state(fabric) == before
     finally:
         fabric.lab.repair("gpu01")
@@ -67,14 +67,14 @@ def test_the_port_that_carries_ssh_is_left_out_and_the_others_are_made(fabric):
     fabric.lab.break_("gpu01", "ssh-over-rail", port="1")
     try:
         before = state(fabric)
-        assert fabric.site().returncode == 0
+        assert fabric.roce().returncode == 0
         after = state(fabric)
         assert [name for name in before if before[name] == after[name]] == [ports(fabric)[1]]
         report = fabric.json("audit", rc=1)
         assert {row["rail"] for host in report["hosts"].values() for row in host["rows"] if row.get("rail")} == {
             "compute/1"
         }
-        assert fabric.site(allow="traffic,link-flap,management-port").returncode == 0
+        assert fabric.roce(allow="traffic,link-flap,management-port").returncode == 0
     finally:
         fabric.lab.repair("gpu01")
     fabric.cli("audit", rc=0)
@@ -84,13 +84,13 @@ def test_a_tool_that_lies_is_a_failure_by_name_and_is_undone(fabric):
     fabric.lab.break_("gpu01", "pfc-off", port="1")
     fabric.lab.break_("gpu01", "tool-lies", "dcb")
     try:
-        done = fabric.site()
+        done = fabric.roce()
         assert done.returncode == 2
         assert "did not stick" in done.stdout
         assert "pfc" in done.stdout
     finally:
         fabric.lab.repair("gpu01")
-    assert fabric.site().returncode == 0
+    assert fabric.roce().returncode == 0
     fabric.cli("audit", rc=0)
 
 
@@ -98,7 +98,7 @@ def test_a_step_that_fails_in_the_middle_is_undone(fabric):
     fabric.lab.break_("gpu01", "driver-reload")
     before = state(fabric)
     fabric.lab.break_("gpu01", "fail-at-write", "3")
-    done = fabric.site()
+    done = fabric.roce()
     assert done.returncode == 2
     assert "undone" in done.stdout
     after = state(fabric)
@@ -107,5 +107,5 @@ def test_a_step_that_fails_in_the_middle_is_undone(fabric):
     journal = fabric.sh("gpu01", "tail -n 1 /var/lib/gpufab/journal.jsonl")
     assert json.loads(journal)["event"] == "undone"
     fabric.lab.repair("gpu01")
-    assert fabric.site().returncode == 0
+    assert fabric.roce().returncode == 0
     fabric.cli("audit", rc=0)

@@ -28,7 +28,7 @@ def fabric(tmp_path_factory):
 def start_site(fabric):
     consent = json.dumps({"gpufab_allow": ALLOW.split(",")})
     return subprocess.Popen(
-        [BIN / "ansible-playbook", "-i", "inventory", "gpufab.fabric.site", "-e", consent],
+        [BIN / "ansible-playbook", "-i", "inventory", "gpufab.fabric.site", "--tags", "roce", "-e", consent],
         cwd=fabric.folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -68,7 +68,7 @@ def test_killed_after_so_many_writes(fabric, made, after):
     if after == "restore":
         fabric.sh("gpu01", RESTORE)
     else:
-        done = fabric.site()
+        done = fabric.roce()
         assert done.returncode == 0, done.stdout
     fabric.cli("audit", rc=0)
 

@@ -79,7 +79,7 @@ def test_every_drift_is_told_by_its_own_check_and_repaired_it_is_told_no_more(fa
     fabric.lab.writes(SOUND, clear=True)
     assert verify(fabric, SOUND, 1) == wanted
     assert fabric.lab.writes(SOUND) == []
-    assert fabric.site("--limit", SOUND).returncode == 0
+    assert fabric.roce("--limit", SOUND).returncode == 0
     assert verify(fabric, SOUND, 0) == {}
 
 
