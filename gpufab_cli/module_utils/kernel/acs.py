@@ -131,8 +131,6 @@ def no_room(text: str, loader: str, theirs: FrozenSet[str], length: int) -> str:
     rivals = sorted(word for word in theirs if OPTION in word)
     if rivals:
         return f"the site has {rivals[0]} on the command line"
-    if loader == "bls" and theirs:
-        return f"grubby may put it in the place of the site's {min(theirs)}"
     if loader == "bls" and ";" in text:
         return "it takes several entries, and boot loader entries may not keep a semicolon"
     if length + len(text) > LONGEST:
@@ -150,7 +148,7 @@ def mended(release: str) -> bool:
 
 
 def added(words: Iterable[str], text: str) -> Tuple[str, ...]:
-    """The arguments with the option: boot loaders' tools may keep one ``pci=`` only, so that it joins what there is."""
+    """The arguments with the option, which joins a ``pci=`` that there is."""
     found = list(words)
     at = [number for number, word in enumerate(found) if word.startswith("pci=")]
     if not text:

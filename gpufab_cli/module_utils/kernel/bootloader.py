@@ -5,6 +5,7 @@ file a kernel, which ``grubby`` edits.
 """
 
 import re
+from collections import Counter
 from typing import Dict, Iterable, Iterator, List, Literal, Tuple, Union
 
 from ..change import Absent, Unknown
@@ -111,14 +112,54 @@ def set_grub(host: Host, text: Union[str, Absent]) -> None:
     host.run("update-grub", seconds=GRUB_SECONDS)
 
 
-def set_bls(host: Host, argument: str, *, there: bool) -> None:
-    """Add an argument to every kernel's entry, and to those of kernels to come, or take it away."""
-    host.run("grubby", "--update-kernel=ALL", f"--args={argument}" if there else f"--remove-args={argument}")
+def add_bls(host: Host, arguments: Iterable[str]) -> None:
+    """Add arguments to every kernel's entry, and to those of kernels to come.
+
+    grubby puts an argument in the place of all of its name (grubby-bls, update_args), such as another ``console=``:
+    what a kernel has of the name is given again, before it.
+    """
+    new: Dict[str, Tuple[str, ...]] = {}
+    for word in arguments:
+        new[_name(word)] = (*new.get(_name(word), ()), word)
+    for name, words in new.items():
+        named = ((kernel, _named(line, name)) for kernel, line in _kernels(host))
+        wanted = {kernel: (*had, *(word for word in words if word not in had)) for kernel, had in named}
+        _settle(host, wanted or {"": words}, ())
 
 
-def leave_bls(host: Host, argument: str, kernels: Iterable[str]) -> None:
-    """Take an argument away from every kernel but some."""
-    kept = set(kernels)
-    for kernel, line in _kernels(host):
-        if kernel not in kept and argument in line:
-            host.run("grubby", f"--update-kernel={kernel}", f"--remove-args={argument}")
+def take_bls(host: Host, argument: str, kept: Iterable[str] = ()) -> None:
+    """Take an argument away from every kernel but some, and what else there is of its name from none.
+
+    From the entries of kernels to come it goes where none keeps it.
+    """
+    spared, lines = set(kept), dict(_kernels(host))
+    rest = {kernel: _named(line, _name(argument), but=argument) for kernel, line in lines.items()}
+    if not spared:
+        _settle(host, rest or {"": ()}, (argument,))
+        return
+    for kernel, line in lines.items():
+        if kernel not in spared and argument in line:
+            _put(host, kernel, rest[kernel], (argument,))
+
+
+def _name(argument: str) -> str:
+    return argument.partition("=")[0]
+
+
+def _named(line: Iterable[str], name: str, but: str = "") -> Tuple[str, ...]:
+    return tuple(word for word in line if _name(word) == name and word != but)
+
+
+def _settle(host: Host, wanted: Dict[str, Tuple[str, ...]], gone: Tuple[str, ...]) -> None:
+    """Give each kernel these arguments of one name: what most have to all at once, which is for those to come too."""
+    (most, _), *_ = Counter(wanted.values()).most_common(1)
+    _put(host, "ALL", most, gone)
+    for kernel, words in wanted.items():
+        if words != most:
+            _put(host, kernel, words, (*most, *gone))
+
+
+def _put(host: Host, kernel: str, words: Tuple[str, ...], gone: Tuple[str, ...]) -> None:
+    """Give a kernel these arguments of one name and no other; or take away those that are ``gone`` where it is none."""
+    what = f"--args={' '.join(words)}" if words else f"--remove-args={' '.join(gone)}"
+    host.run("grubby", f"--update-kernel={kernel}", what)

@@ -81,10 +81,9 @@ class Kernel:
             bootloader.set_grub(host, text if text is ABSENT else text + "\n")
             return
         for change in step.changes:
-            if isinstance(change.desired, tuple):
-                bootloader.leave_bls(host, change.path[1], change.desired)
-            else:
-                bootloader.set_bls(host, change.path[1], there=change.desired is not ABSENT)
+            if not isinstance(change.desired, str):
+                bootloader.take_bls(host, change.path[1], change.desired if isinstance(change.desired, tuple) else ())
+        bootloader.add_bls(host, [change.path[1] for change in step.changes if isinstance(change.desired, str)])
 
 
 def _vendor(host: Reader) -> str:
@@ -151,7 +150,7 @@ def _option(
 
 
 def _stale(seen: KernelSeen, wanted: Words, ours: FrozenSet[str]) -> Iterator[Change]:
-    """``pci=`` words that gpufab has set and are wanted no more: a tool puts others in their place, or takes both."""
+    """``pci=`` words that gpufab has set and are wanted no more: boot loader entries keep no file of gpufab's."""
     for word in seen.pci if seen.loader == "bls" else ():
         if word in ours and word not in wanted:
             yield Change((LINE, word), word, ABSENT, CODE, Where.NEXT_BOOT)

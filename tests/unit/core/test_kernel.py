@@ -12,6 +12,7 @@ from gpufab_cli.module_utils.kernel.bootloader import DROP_IN
 from gpufab_cli.module_utils.kernel.want import KernelWant
 from gpufab_cli.module_utils.schema import encode
 from tests.fakes import FakeHost, ok
+from tests.unit.core.grubby import grubby
 
 FEATURE = FEATURES["kernel"]
 WANT = KernelWant(iommu="passthrough")
@@ -39,13 +40,7 @@ class Node(FakeHost):
             self.files["/boot/grub/grub.cfg"] = MENU.format(words)
             return ok("")
         if argv[0] == "grubby":
-            verb, _, word = argv[2].partition("=")
-            kernel = argv[1].partition("=")[2].rpartition("/")[2]
-            for name in [name for name in self.files if name.startswith("/boot/loader/entries/")]:
-                *head, options = self.files[name].splitlines()
-                if "rescue" not in name and (kernel == "ALL" or head[0].endswith(f"/{kernel}")):
-                    words = [w for w in options.split() if w != word] + [word] * (verb == "--args")
-                    self.files[name] = "\n".join([*head, " ".join(words)]) + "\n"
+            grubby(self.files, argv)
             return ok("")
         return super()._answer(argv)
 
@@ -55,7 +50,12 @@ def grub():
 
 
 def bls(options="root=/dev/sda1 ro"):
-    return Node(files={ENTRY: f"options {options}\n", "/boot/loader/entries/abc-0-rescue.conf": "options ro\n"})
+    return Node(
+        files={
+            ENTRY: f"linux /vmlinuz-5.14\noptions {options}\n",
+            "/boot/loader/entries/abc-0-rescue.conf": "options ro\n",
+        }
+    )
 
 
 def plan(host, want=WANT):
@@ -166,3 +166,35 @@ def test_undo_takes_an_argument_from_those_kernels_only_that_lacked_it(folder):
     back = [replace(c, current=c.desired, desired=c.current) for c in step.changes]
     FEATURE.apply(replace(step, changes=tuple(back), undoes=True), host)
     assert {path: host.files[path] for path in before} == before
+
+
+def entries(**lines):
+    return {
+        f"/boot/loader/entries/abc-{kernel}.conf": f"linux /vmlinuz-{kernel}\noptions {line}\n"
+        for kernel, line in lines.items()
+    }
+
+
+def test_an_argument_stands_beside_others_of_its_name_whoever_has_set_them():
+    """grubby puts an argument in the place of all of its name, of the site's too."""
+    before = entries(a="ro console=tty0 nosmt=force", b="ro console=tty0 nosmt=force", c="ro console=ttyS1 quiet")
+    wish = KernelWant(arguments=("console=ttyS0,115200", "console=hvc0", "nosmt"))
+    host = Node("AuthenticAMD", before)
+    (step,) = plan(host, wish).steps
+    assert [result.status.value for result in run(host, wish).steps] == ["made"]
+    assert plan(host, wish).steps == ()
+    both = {"ro", "console=ttyS0,115200", "console=hvc0", "nosmt"}
+    after = [set(host.files[path].splitlines()[1].split()[1:]) for path in before]
+    assert after == [both | {"console=tty0", "nosmt=force"}] * 2 + [both | {"console=ttyS1", "quiet"}]
+    back = [replace(c, current=c.desired, desired=c.current) for c in reversed(step.changes)]
+    FEATURE.apply(replace(step, changes=tuple(back), undoes=True), host)
+    assert [sorted(host.files[path].split()) for path in before] == [sorted(text.split()) for text in before.values()]
+
+
+def test_kernels_to_come_get_what_most_have_of_a_name():
+    host = Node("AuthenticAMD", entries(a="console=tty0", b="console=tty0", c="ro"))
+    run(host, KernelWant(arguments=("console=ttyS0",)))
+    assert [argv[1:] for argv in host.writes if argv[0] == "grubby"] == [
+        ("--update-kernel=ALL", "--args=console=tty0 console=ttyS0"),
+        ("--update-kernel=/boot/vmlinuz-c", "--args=console=ttyS0"),
+    ]
