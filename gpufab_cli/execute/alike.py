@@ -16,6 +16,8 @@ _LINE = re.compile(r"([A-Za-z0-9]+)(?:[ \t]*=[ \t]*|[ \t]+)(\S.*)")
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9._:-]*")
 """Names and addresses that ssh takes as they are."""
 _QUOTING = frozenset("\"'\\#")
+_BLANKS = " \t\r"
+"""What ssh leaves out around a line. Python takes more for blanks and for ends of lines than ssh does."""
 _TOKENS = frozenset("%$")
 _APART = ("hostname", "canonical")
 """How the keywords begin that make of each host something else."""
@@ -79,7 +81,7 @@ class Configuration:
         self._wild: list[int] = []
         self._blocks: list[_Block] = []
         try:
-            self._blocks = [block for file in files for block in _parse(file.read_text(errors="surrogateescape"))]
+            self._blocks = [block for file in files for block in _parse(file.read_bytes())]
         except (OSError, _UnclearError):
             return
         for number, block in enumerate(self._blocks):
@@ -106,14 +108,15 @@ class Configuration:
         return Kind(shared, *addresses.values() or ("",))
 
 
-def _parse(text: str) -> Sequence[_Block]:
+def _parse(content: bytes) -> Sequence[_Block]:
     """The blocks of a file.
 
     Raises:
         _UnclearError: it has more to tell hosts by than Host lines.
     """
     blocks = [_Block()]
-    for line in map(str.strip, text.split("\n")):
+    text = content.decode("ascii", "surrogateescape")
+    for line in (line.strip(_BLANKS) for line in text.split("\n")):
         if not line or line.startswith("#"):
             continue
         match = _LINE.fullmatch(line)
@@ -122,7 +125,7 @@ def _parse(text: str) -> Sequence[_Block]:
             raise _UnclearError(line)
         if name != "host":
             blocks[-1].lines.append((name, value))
-        elif _QUOTING & set(value):
+        elif _QUOTING & set(value) or not value.replace("\t", " ").isprintable():
             raise _UnclearError(line)
         else:
             blocks.append(_Block(tuple(value.split())))

@@ -98,6 +98,17 @@ def test_the_ways_are_those_that_ssh_tells_host_by_host(tmp_path, main, included
         assert outcome(ways.find, target(path, name), 10) == outcome(way._ask, target(path, name), 10)
 
 
+@pytest.mark.process
+@pytest.mark.parametrize("odd", ["\u00a0x", "\x0bx", "\x0cx", "\x1c", "\x85", "\u3000", "\0x", "x\rHost gpu02\r"])
+def test_what_python_takes_for_a_blank_and_ssh_does_not_tells_hosts_apart(tmp_path, odd):
+    lines = f"Host gpu01\n  HostName 10.9.0.1\n# \x0b\rHost gpu02\nHost gpu02{odd}\n  HostName 10.9.0.2\n"
+    path = tmp_path / "c"
+    path.write_bytes(lines.encode())
+    ways = Ways()
+    for name in ("gpu01", "gpu10", "gpu02"):
+        assert outcome(ways.find, target(path, name), 10) == outcome(way._ask, target(path, name), 10)
+
+
 FLEET = """\
 Host *
   User ops
