@@ -28,7 +28,7 @@ class Place:
 class Machine:
     """What a rank can be bound to. GPUs are in the order of CUDA_DEVICE_ORDER=PCI_BUS_ID.
 
-    ``hidden`` are those that this process may not open, by PCI address: CUDA counts the rest as if they were all.
+    ``hidden`` are those that this process may not use, by PCI address: CUDA counts the rest as if they were all.
     """
 
     gpus: Tuple[Place, ...]
@@ -64,7 +64,7 @@ def choose(machine: Machine, rank: int, visible: Optional[str]) -> Binding:
         BindError: there is no GPU for the rank, or none can be told.
     """
     if machine.hidden and not machine.open:
-        raise BindError(f"none of the {len(machine.gpus)} GPUs may be opened by this process")
+        raise BindError(f"none of the {len(machine.gpus)} GPUs may be used by this process")
     gpus = _visible(machine.open, visible)
     if len(gpus) == 1 and visible is not None:
         gpu = gpus[0]  # the scheduler gives each rank its own
@@ -86,7 +86,7 @@ def chosen(machine: Machine, number: int) -> Binding:
     pci = machine.gpus[number].pci
     gpu = next((gpu for gpu in machine.open if gpu.pci == pci), None)
     if gpu is None:
-        raise BindError(f"GPU {number} ({pci}) may not be opened by this process")
+        raise BindError(f"GPU {number} ({pci}) may not be used by this process")
     return _bound(machine, gpu)
 
 

@@ -3,6 +3,7 @@
 import re
 from typing import Dict, Iterator, Optional, Tuple
 
+from ..change import Unknown
 from ..devices import INFINIBAND, above, gpus, numa_node
 from ..host import Reader
 from ..nccl_env import hca
@@ -23,7 +24,7 @@ def gather(host: Reader, *, nics: bool) -> Machine:
         BindError: some GPUs may be hidden from this process, and which cannot be told.
     """
     every = gpus(host)
-    told = {gpu.pci: text for gpu in every if isinstance(text := host.read(_INFORMATION.format(gpu.pci)), str)}
+    told = _told(host, tuple(gpu.pci for gpu in every))
     found = tuple(
         Place(str(n), gpu.pci, gpu.numa_node, gpu.above, _said(told.get(gpu.pci, ""), "GPU UUID"))
         for n, gpu in enumerate(every)
@@ -31,19 +32,33 @@ def gather(host: Reader, *, nics: bool) -> Machine:
     return Machine(found, tuple(_rails(host)) if nics else (), numa.gather(host), _hidden(host, found, told))
 
 
+def _told(host: Reader, pcis: Tuple[str, ...]) -> Dict[str, str]:
+    """What the driver tells of each GPU that it knows."""
+    told: Dict[str, str] = {}
+    for pci in pcis:
+        text = host.read(_INFORMATION.format(pci))
+        if isinstance(text, Unknown):
+            raise BindError(f"what the driver tells of {pci} cannot be read ({text.reason}): GPUs cannot be counted")
+        if isinstance(text, str):
+            told[pci] = text
+    return told
+
+
 def _hidden(host: Reader, found: Tuple[Place, ...], told: Dict[str, str]) -> Tuple[str, ...]:
-    """The GPUs that this process may not open: a scheduler's control group or a container keeps them from it.
+    """The GPUs that this process may not use: a scheduler's control group or a container keeps them from it.
 
     The driver tells each GPU's device file (NVIDIA driver README, "/proc interface"), in a container of the container's
-    own GPUs alone. Where it tells of none, or no such file is made yet, nothing is taken for hidden.
+    own GPUs alone. Where it tells of none, or no such file is made yet, nothing is kept from it; what the driver itself
+    leaves out (NVreg_ExcludedGpus) nobody may use.
     """
     files = {pci: f"/dev/nvidia{_said(text, 'Device Minor')}" for pci, text in told.items()}
     unknown = [pci for pci, file in files.items() if natural(file[len("/dev/nvidia") :]) is None]
     if unknown:
         raise BindError(f"the driver does not tell the device file of {unknown[0]}: GPUs cannot be counted")
-    if not any(host.exists(file) for file in files.values()):
-        return ()
-    return tuple(gpu.pci for gpu in found if gpu.pci not in files or not kernel.may_open(files[gpu.pci]))
+    left_out = {pci for pci, text in told.items() if _said(text, "GPU Excluded") == "Yes"}
+    if any(host.exists(file) for file in files.values()):
+        left_out |= {gpu.pci for gpu in found if gpu.pci not in files or not kernel.may_open(files[gpu.pci])}
+    return tuple(gpu.pci for gpu in found if gpu.pci in left_out)
 
 
 def _said(text: str, key: str) -> str:

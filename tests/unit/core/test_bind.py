@@ -10,6 +10,7 @@ from gpufab_cli.module_utils.archive import build
 from gpufab_cli.module_utils.bind import command, machine
 from gpufab_cli.module_utils.bind.binding import BindError, Machine, Place, choose, chosen
 from gpufab_cli.module_utils.bind.ranks import local_rank
+from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.devices import gather
 from gpufab_cli.module_utils.topology.numa import Numa, NumaNode
 from tests.machine import LabHost
@@ -86,6 +87,7 @@ Bus Location: \t {1}
 Device Minor: \t {0}
 GPU Excluded:\t No
 """
+EXCLUDED = INFORMATION.replace("No", "Yes")
 
 
 @pytest.fixture
@@ -139,19 +141,40 @@ def test_a_gpu_by_its_number_of_the_machine_is_told_to_cuda_as_it_counts(eight):
     eight.allowed = {"/dev/nvidia2", "/dev/nvidia1"}
     seen = machine.gather(eight, nics=False)
     assert (chosen(seen, 6).gpu.pci, chosen(seen, 6).gpu.name) == (every[6], "1")
-    for number, said in ((0, f"GPU 0 .{every[0]}. may not be opened"), (8, "GPU 8, and there are 8 GPUs")):
+    for number, said in ((0, f"GPU 0 .{every[0]}. may not be used"), (8, "GPU 8, and there are 8 GPUs")):
         with pytest.raises(BindError, match=said):
             chosen(seen, number)
 
 
 def test_what_cannot_be_counted_is_refused_rather_than_miscounted(eight):
     eight.allowed = set()
-    with pytest.raises(BindError, match="none of the 8 GPUs may be opened by this process"):
+    with pytest.raises(BindError, match="none of the 8 GPUs may be used by this process"):
         pcis(eight, "0", 1)
     pci = gather(eight).gpus[3].pci
     eight.files[f"/proc/driver/nvidia/gpus/{pci}/information"] = "Model: \t\t NVIDIA H100\n"
     with pytest.raises(BindError, match=f"the driver does not tell the device file of {pci}"):
         machine.gather(eight, nics=False)
+
+
+def test_what_the_driver_tells_and_cannot_be_read_hides_nothing_in_silence(eight, monkeypatch):
+    pci = gather(eight).gpus[3].pci
+    read = eight.read
+    broken = f"/proc/driver/nvidia/gpus/{pci}/information"
+    monkeypatch.setattr(eight, "read", lambda path: Unknown("EIO") if path == broken else read(path))
+    with pytest.raises(BindError, match=f"{pci} cannot be read .EIO.: GPUs cannot be counted"):
+        machine.gather(eight, nics=False)
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_gpu_that_the_driver_leaves_out_is_not_counted(eight, made):
+    """NVreg_ExcludedGpus: the baseboard's broken GPU keeps its device file, and no CUDA program sees it."""
+    every = [gpu.pci for gpu in gather(eight).gpus]
+    eight.files[f"/proc/driver/nvidia/gpus/{every[0]}/information"] = EXCLUDED.format(7, every[0])
+    for minor in range(8) if not made else ():
+        del eight.files[f"/dev/nvidia{minor}"]
+    assert pcis(eight, "0", 1) == [(every[1], "0")]
+    with pytest.raises(BindError, match="local rank 7, and there are 7 GPUs"):
+        pcis(eight, None, 8)
 
 
 def test_device_files_that_are_not_made_yet_hide_nothing(eight):
