@@ -41,7 +41,9 @@ def _pairs(_: click.Context, option: click.Parameter, words: Iterable[str]) -> d
 @click.option("--mca", multiple=True, metavar="NAME=VALUE", callback=_pairs, help="A parameter of Open MPI.")
 @click.option("--hostfile", type=click.Path(path_type=Path), help="Write the hosts there, in place of --host.")
 @click.option("--run", "start", is_flag=True, help="Start it, with mpirun on the first host.")
-@click.option("--judge", type=click.File(), metavar="FILE", help="Judge what mpirun --report-bindings printed.")
+@click.option(
+    "--judge", type=click.File(errors="replace"), metavar="FILE", help="Judge what mpirun --report-bindings printed."
+)
 @click.option("--packages", type=click.IntRange(1), metavar="N", help="Of each host, which Open MPI 5's report lacks.")
 @format_option
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
@@ -58,8 +60,13 @@ def command(fabric: Path, output: str, **given: Any) -> int:
       gpufab launch --launcher torchrun --gpus python train.py
       gpufab launch --run --limit gpu[01-02] hostname
       mpirun -n 16 --report-bindings ./prog 2>&1 | gpufab launch --judge -
+
+    Exit codes: 0 printed, done or nothing wrong in a report, 1 the job or a report's ranks failed, 2 usage or spec
+    error, 3 a report does not tell enough.
     """
     if given["judge"] is not None:
+        if given["program"]:
+            raise click.UsageError("--judge reads a report: no program is started")
         return _judge(given["judge"], given["packages"], output)
     if not given["program"]:
         raise click.MissingParameter(param_type="argument", param_hint="'PROGRAM...'")
@@ -103,10 +110,7 @@ def _judge(report: TextIO, packages: int | None, output: str) -> int:
     from gpufab_cli.launch import bindings
     from gpufab_cli.terminal import printable
 
-    try:
-        ranks = bindings.parse(report.read())
-    except ValueError as error:
-        raise GpufabError(f"{report.name}: {error}") from error
+    ranks = bindings.parse(report.read())
     if not ranks:
         raise GpufabError(f"{report.name}: no rank's binding in it", "mpirun --report-bindings prints on stderr: 2>&1")
     verdicts = bindings.judge(ranks, packages)

@@ -78,18 +78,19 @@ def judge(ranks: Sequence[Bound], packages: int | None = None) -> tuple[Verdict,
 def _node(host: str, ranks: Sequence[Bound], most: int | None) -> Verdict:
     """``most``: how many packages a node has that does not tell it itself; None where that is not known."""
     numbers = tuple(bound.rank for bound in ranks)
-    loose = [bound for bound in ranks if not bound.packages]
-    if loose:
-        words = f"{len(loose)} of {len(ranks)} ranks are not bound by mpirun, as it is meant behind gpufab-bind"
+    tied = [bound for bound in ranks if bound.packages]
+    if not tied:
+        words = f"{len(ranks)} ranks are not bound by mpirun, as it is meant behind gpufab-bind"
         return Verdict(host, "pass", words, numbers)
-    used = sorted({number for bound in ranks for number in bound.packages})
+    used = sorted({number for bound in tied for number in bound.packages})
     packages = max((bound.of for bound in ranks if bound.of is not None), default=most)
-    if len(used) > 1 or len(ranks) == 1 or packages == 1:
-        return Verdict(host, "pass", f"{len(ranks)} ranks on {_listed(used)}", numbers)
-    alone = f"all {len(ranks)} ranks are on {_listed(used)}"
+    rest = f"; {len(ranks) - len(tied)} are not bound" if len(tied) < len(ranks) else ""
+    if len(used) > 1 or len(tied) == 1 or packages == 1:
+        return Verdict(host, "pass", f"{len(tied)} ranks on {_listed(used)}{rest}", numbers)
+    alone = f"{'' if rest else 'all '}{len(tied)} ranks are on {_listed(used)}"
     if packages is None:
-        return Verdict(host, "unknown", f"{alone}; Open MPI 5 does not tell whether there are others", numbers)
-    return Verdict(host, "fail", f"{alone} of {packages}: GPUs of the others are far from them", numbers)
+        return Verdict(host, "unknown", f"{alone}; Open MPI 5 does not tell whether there are others{rest}", numbers)
+    return Verdict(host, "fail", f"{alone} of {packages}: GPUs of the others are far from them{rest}", numbers)
 
 
 def _listed(packages: Sequence[int]) -> str:

@@ -83,3 +83,12 @@ def test_what_is_no_report_is_told(tmp_path, monkeypatch, capsys, name, said):
     (tmp_path / "report").write_bytes(b"nothing\n")
     assert run(["launch", "--judge", name]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_what_a_program_prints_beside_a_report_may_be_anything(tmp_path, capsys):
+    report = tmp_path / "report"
+    report.write_bytes(b"\xff\xfe\n" + FIVE.format(0).encode() + FIVE.format(1).encode())
+    assert run(["launch", "--packages", "1", "--judge", str(report)]) == 0
+    assert capsys.readouterr().out.startswith("n: pass")
+    assert run(["launch", "--judge", str(report), "./prog"]) == 2
+    assert "no program is started" in capsys.readouterr().err
