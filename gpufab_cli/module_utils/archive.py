@@ -10,7 +10,7 @@ import pkgutil
 import sys
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, Any, Dict, Optional
 
 if TYPE_CHECKING:
     # Nobody imports these here. Ansible sends a node what a module's import statements name: with them, the whole core.
@@ -41,7 +41,10 @@ def sources() -> Dict[str, str]:
 def _source(name: str) -> str:
     spec = find_spec(name)
     loader: Any = spec and spec.loader  # of files or of a zip: both give the source
-    return str(loader.get_source(name))
+    source: Optional[str] = loader and loader.get_source(name)
+    if source is None:
+        raise ImportError(f"{name} is there without its source")
+    return source
 
 
 @lru_cache(maxsize=1)
