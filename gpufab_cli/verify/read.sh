@@ -349,7 +349,7 @@ drivers() {
     for path in /sys/bus/pci/devices/*; do
         read -r vendor <"$path/vendor" && read -r class <"$path/class" || continue
         case $vendor$class in 0x15b30x02*) ;; *) continue ;; esac
-        driver=$(readlink -f "$path/driver")
+        driver=$(readlink "$path/driver") # with -f a link that is not there would be its own name
         set -- "$path"/net/*
         version=
         [ -e "$1" ] && version=$(timeout -k 1 5 ethtool -i "${1##*/}" | sed -n 's/^version: *//p')

@@ -52,13 +52,18 @@ def _overlap(one: str, two: str) -> bool:
 
 
 def stricter(change: Change, every: Mapping[str, Text]) -> bool:
-    """Whether the kernel answers less ARP, or lets fewer packets in, than before; ``every``: the values of ``all``."""
+    """Whether the kernel answers less ARP, or lets fewer packets in, than before; ``every``: the values of ``all``.
+
+    A value whose place in that order is not known, such as the kernel's arp_ignore 3 and 8, may answer what the new one
+    does not.
+    """
     name = change.path[1].rpartition("/")[2]
     order = _STRICTNESS.get(name, ())
     before, after, common = natural(change.current), natural(change.desired), natural(every.get(name, ABSENT)) or 0
-    if before is None or after is None or max(before, after, common) >= len(order):
+    if not order or before is None or after is None or max(before, common) == max(after, common):
         return False
-    return order[max(after, common)] > order[max(before, common)]
+    then, now = max(before, common), max(after, common)
+    return max(then, now) >= len(order) or order[now] > order[then]
 
 
 def wanted(devices: Devices, nic: Nic, wish: Optional[SharedSubnet]) -> Dict[str, str]:

@@ -66,6 +66,8 @@ class DnfRehearsal(Rehearsal):
         only = f"--repoid={repository_id(self._recipe.name)}"
         specs = [f"{name}-{version}" if version else name for name, version in sorted(roots.items())]
         output = self._dnf(only, "-q", "repoquery", "--requires", "--resolve", "--recursive", "--qf=%{name}\n", *specs)
+        if output.rc != 0:
+            raise RefusedError(f"repository: {said(output)}")
         return output.stdout.split()
 
     def _resolve(self, wanted: Mapping[str, str]) -> Transaction:

@@ -10,7 +10,7 @@ from ..host import Host
 from .database import installed
 from .kernel import running
 from .made_for import other_kernel
-from .platforms import Platform
+from .platforms import FIRMWARE_UPDATER, Platform
 from .recipe import Recipe
 from .seen import Database
 from .transaction import (
@@ -127,6 +127,8 @@ class Rehearsal(ABC):
         held = sorted(self._foreign_holds([*found.install, *found.remove]))
         if held:
             raise RefusedError(f"{held[0]}, and not by gpufab")
+        if FIRMWARE_UPDATER in found.install and not self._recipe.burns:
+            raise RefusedError(f"it would bring {FIRMWARE_UPDATER} along, which burns firmware unasked")
         if self._recipe.modules == "prebuilt" and any(name.endswith("-dkms") for name in found.install):
             raise RefusedError("it builds modules by DKMS: say modules: dkms")
         wrong = other_kernel(found.install, running(self._host)) if self._recipe.modules else ""

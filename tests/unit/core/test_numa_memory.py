@@ -131,6 +131,8 @@ def test_the_kernel_takes_the_larger_of_all_and_the_interface(sharing, every, wa
         ("arp_ignore", (1, 2, 0), True),
         ("arp_ignore", (2, 1, 0), False),
         ("arp_ignore", (0, 1, 2), False),
+        ("arp_ignore", (3, 1, 0), True),  # 3 answers for addresses of other interfaces
+        ("arp_ignore", (0, 1, 8), False),
         ("arp_announce", (0, 2, 0), False),
     ],
 )

@@ -10,6 +10,7 @@ from gpufab_cli.module_utils.packages.dnf import DnfRehearsal
 from gpufab_cli.module_utils.packages.recipe import recipe
 from gpufab_cli.module_utils.packages.seen import Database, Package
 from gpufab_cli.module_utils.packages.transaction import RefusedError, said
+from gpufab_cli.module_utils.packages.want import NcclWant
 from tests.fakes import FakeHost, failed, ok
 from tests.unit.core.packages_node import DOCA, INBOX, NCCL, ROCKY, UBUNTU, closure_of
 
@@ -153,6 +154,28 @@ def test_modules_that_are_built_for_another_kernel_are_refused():
                 rehearsal.run()
 
 
+class Burning(FakeHost):
+    """A node whose own sources have a stack that depends on what burns firmware."""
+
+    def _answer(self, argv):
+        if "madison" in argv:
+            rows = (f"{name} | 3.2.0-125000 | http://d.example ./ Packages" for name in argv if name in self.offered)
+            return ok("\n".join(rows))
+        came = "".join(f"Inst {name} (3.2.0-125000 d.example [amd64])\n" for name in self.offered)
+        return ok(came if "-s" in argv else "")
+
+    offered = ("doca-ofed", "libnccl2", "libnccl-dev", "mlnx-fw-updater")
+
+
+@pytest.mark.parametrize("want", [replace(DOCA, repository=None), NcclWant("vendor", "3.2.0")])
+def test_what_burns_firmware_does_not_come_along_unasked(want):
+    with pytest.raises(RefusedError, match="it would bring mlnx-fw-updater along, which burns firmware unasked"):
+        AptRehearsal(Burning(), recipe(want, UBUNTU), UBUNTU, Database(), {}).run()
+    asked = replace(DOCA, repository=None, firmware_updater=True)
+    found = AptRehearsal(Burning(), recipe(asked, UBUNTU), UBUNTU, Database(), {}).run()
+    assert "mlnx-fw-updater" in found.brings
+
+
 DNF_REMOVES = """\
 Dependencies resolved.
 Removing:
@@ -184,6 +207,20 @@ def test_what_depends_on_what_goes_is_not_removed_by_dnf_either():
     host.along = "Removing dependent packages:\n openmpi         x86_64 4.1.1-7.el9 @appstream 0\n"
     with pytest.raises(RefusedError, match="it would remove openmpi, which depend on what goes"):
         rehearsal.run()
+
+
+class Unresolved(FakeHost):
+    """A node whose dnf cannot tell what the stack depends on."""
+
+    def _answer(self, argv):
+        if "--requires" in argv:
+            return failed("Error: Failed to download metadata for repo 'gpufab-ofed'")
+        return ok("doca-ofed 0:3.2.0-125000\n" if "repoquery" in argv else "")
+
+
+def test_a_set_whose_dependencies_dnf_cannot_tell_is_not_pinned_as_whole():
+    with pytest.raises(RefusedError, match="repository: Failed to download metadata"):
+        DnfRehearsal(Unresolved(), recipe(DOCA, ROCKY), ROCKY, Database(), {}).run()
 
 
 class Offline(FakeHost):
