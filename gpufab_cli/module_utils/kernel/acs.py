@@ -9,7 +9,7 @@ drivers/pci/pci.c, __pci_config_acs and pci_setup).
 
 import re
 from dataclasses import dataclass, field
-from typing import Dict, FrozenSet, Iterable, Iterator, List, Tuple, Union
+from typing import Dict, FrozenSet, Iterator, List, Tuple, Union
 
 from ..change import ABSENT, Absent, Unknown
 from ..devices import PCI_DEVICES, Devices
@@ -125,7 +125,7 @@ def no_room(text: str, loader: str, theirs: FrozenSet[str], length: int) -> str:
     Args:
         text: the option.
         loader: how the command line is kept, as in KernelSeen.
-        theirs: the ``pci=`` words of others.
+        theirs: the words of others, and those that the fabric declares besides.
         length: characters of the longest command line without the option.
     """
     rivals = sorted(word for word in theirs if OPTION in word)
@@ -145,15 +145,3 @@ def mended(release: str) -> bool:
         return False
     series = (int(match[1]), int(match[2]))
     return series >= SINCE or int(match[3] or 0) >= BACKPORTS.get(series, 1 << 30)
-
-
-def added(words: Iterable[str], text: str) -> Tuple[str, ...]:
-    """The arguments with the option, which joins a ``pci=`` that there is."""
-    found = list(words)
-    at = [number for number, word in enumerate(found) if word.startswith("pci=")]
-    if not text:
-        return tuple(found)
-    if not at:
-        return (*found, f"pci={text}")
-    found[at[-1]] += f",{text}"
-    return tuple(found)

@@ -60,7 +60,7 @@ class Kernel:
         ours = frozenset(bootloader.words(seen.drop_in)) if seen.loader == "grub" else recorded
         findings: List[Finding] = []
         option = _option(snapshot.devices, seen, want, ours, findings)
-        wanted = acs.added(_wanted(seen, want), option if isinstance(option, str) else "")
+        wanted = (*_wanted(seen, want), *((f"{PCI}{option}",) if isinstance(option, str) and option else ()))
         changes = (*_stale(seen, wanted, ours), *_changes(seen, wanted), *_drop_in(seen, wanted))
         if isinstance(option, Unknown):
             told = Change((LINE, f"{PCI}{acs.OPTION}"), option, "what the PCI tree asks for", CODE, Where.NEXT_BOOT)
@@ -141,8 +141,7 @@ def _option(
     text = acs.option(devices, seen.acs, want.acs)
     if isinstance(text, Unknown) or not text:
         return text
-    base = _wanted(seen, want)
-    theirs = frozenset(seen.pci) - ours - {*base, *acs.added(base, text)}
+    theirs = (frozenset(seen.pci) - ours - {f"{PCI}{text}"}).union(_wanted(seen, want))
     why = acs.obstacle(seen.acs, want.acs) or acs.no_room(text, seen.loader, theirs, seen.length)
     if why:
         findings.append(Finding("kernel.acs", (LINE, f"{PCI}{acs.OPTION}"), why))

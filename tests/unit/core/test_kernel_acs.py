@@ -185,10 +185,19 @@ def test_other_options_of_the_site_and_of_the_fabric_stay(tmp_path):
     run(host, want(host, arguments=("pci=realloc", "quiet2")))
     host.reboot()
     words = host.files["/proc/cmdline"].split()
-    assert {"pci=noaer", f"pci=realloc,config_acs={SWITCH}", "quiet2"} <= set(words)
+    assert {"pci=noaer", "pci=realloc", f"pci=config_acs={SWITCH}", "quiet2"} <= set(words)
     run(host, KernelWant(arguments=("pci=realloc",)))
     host.reboot()
     assert [word for word in host.files["/proc/cmdline"].split() if "pci=" in word] == ["pci=noaer", "pci=realloc"]
+
+
+def test_the_fabrics_own_words_about_acs_are_not_contradicted(tmp_path):
+    host = Node(tmp_path)
+    wish = want(host, arguments=("pci=config_acs=xx000xx@pci:1:2",))
+    for _ in range(2):
+        assert "the site has pci=config_acs=xx000xx@pci:1:2" in plan(host, wish).findings[0].evidence
+        run(host, wish)
+    assert SWITCH not in host.files[MENU]
 
 
 def test_boot_loader_entries_keep_the_pci_words_of_the_site(tmp_path):
