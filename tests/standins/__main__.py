@@ -1,5 +1,6 @@
 """``python -m tests.standins FOLDER``: all repositories, and the keys they are signed with."""
 
+import argparse
 import shutil
 import sys
 import tempfile
@@ -10,6 +11,7 @@ from tests.standins.keys import Key, keyring
 
 # How a platform's repositories are made, and the rdma-core that it comes with.
 _PLATFORMS = {"ubuntu2404": (apt.repository, "50.0-2ubuntu0.2"), "rhel9": (yum.repository, "54.0-1.el9")}
+_MADE = {"doca", "mlnx_ofed", "cuda", "distribution", "keys"}
 _KEYS = ("vendor", "distribution", "stranger")
 
 
@@ -34,7 +36,17 @@ def _platform(folder: Path, platform: str, vendor: Key, distribution: Key) -> No
     make(folder / "distribution" / platform, catalogue.distribution(rdma), distribution)
 
 
+def main(arguments: list[str]) -> None:
+    """Fills the one folder that is named; what an earlier run has left there goes, and nobody else's files ever."""
+    parser = argparse.ArgumentParser(prog="python -m tests.standins", description="Make repositories of stand-ins.")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="new, empty, or of an earlier run")
+    folder = parser.parse_args(arguments).folder
+    if folder.exists():
+        if not folder.is_dir() or not {path.name for path in folder.iterdir()} <= _MADE:
+            parser.error(f"{folder} holds other things than stand-ins")
+        shutil.rmtree(folder)
+    build(folder)
+
+
 if __name__ == "__main__":
-    target = Path(sys.argv[1])
-    shutil.rmtree(target, ignore_errors=True)
-    build(target)
+    main(sys.argv[1:])
