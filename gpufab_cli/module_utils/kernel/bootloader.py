@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Dict, Iterable, Iterator, List, Literal, Tuple, Union
 
 from ..change import Absent, Unknown
-from ..host import Host, Reader
+from ..host import Host, HostError, Reader
 
 ENTRIES = "/boot/loader/entries"
 GRUB_CFG = "/boot/grub/grub.cfg"
@@ -17,6 +17,8 @@ GRUBENV = "/boot/grub2/grubenv"
 DROP_IN = "/etc/default/grub.d/90-gpufab.cfg"
 GRUB_SECONDS = 120.0
 _BEFORE, _SEMICOLON = "$GRUB_CMDLINE_LINUX ", "\\\\;"
+_PLAIN = re.compile(r"[A-Za-z0-9_.,:=/@+%~^!-]+")
+"""Arguments that come through grubby as they are: it is a shell script that has sed write them."""
 
 Loader = Literal["grub", "bls", "none"]
 Lines = Union[Tuple[Tuple[str, ...], ...], Unknown]
@@ -133,6 +135,8 @@ def take_bls(host: Host, argument: str, kept: Iterable[str] = ()) -> None:
     From the entries of kernels to come it goes where none keeps it.
     """
     spared, lines = set(kept), dict(_kernels(host))
+    if lines and not any(argument in line for line in lines.values()):
+        return
     rest = {kernel: _named(line, _name(argument), but=argument) for kernel, line in lines.items()}
     if not spared:
         _settle(host, rest or {"": ()}, (argument,))
@@ -161,5 +165,8 @@ def _settle(host: Host, wanted: Dict[str, Tuple[str, ...]], gone: Tuple[str, ...
 
 def _put(host: Host, kernel: str, words: Tuple[str, ...], gone: Tuple[str, ...]) -> None:
     """Give a kernel these arguments of one name and no other; or take away those that are ``gone`` where it is none."""
+    odd = next((word for word in words if not _PLAIN.fullmatch(word)), "")
+    if odd:
+        raise HostError(f"grubby would garble {_name(odd)}= of {kernel}, which has quotes or signs of the shell's")
     what = f"--args={' '.join(words)}" if words else f"--remove-args={' '.join(gone)}"
     host.run("grubby", f"--update-kernel={kernel}", what)

@@ -198,3 +198,13 @@ def test_kernels_to_come_get_what_most_have_of_a_name():
         ("--update-kernel=ALL", "--args=console=tty0 console=ttyS0"),
         ("--update-kernel=/boot/vmlinuz-c", "--args=console=ttyS0"),
     ]
+
+
+def test_what_grubby_would_garble_is_left_alone_and_told():
+    before = entries(a='ro dyndbg="file *.c +p"')
+    host = Node("AuthenticAMD", before)
+    outcome = run(host, KernelWant(arguments=("dyndbg=+p",)))
+    assert [result.status.value for result in outcome.steps] == ["failed"]
+    assert "grubby would garble dyndbg= of ALL" in outcome.steps[0].reason
+    assert {path: host.files[path] for path in before} == before
+    assert "grubby" not in {argv[0] for argv in host.writes}
