@@ -114,7 +114,7 @@ def up(lab: "Lab", nodes: int, name_prefix: str, machine: str, platform: str) ->
 @command.command()
 @_dir_option
 def down(lab: "Lab") -> None:
-    """Remove all nodes and the lab's folder.
+    """Remove all nodes and what the lab keeps in its folder.
 
     \b
     Example:

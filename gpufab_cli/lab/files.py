@@ -1,15 +1,20 @@
 """What the lab keeps on disk: its own state, keys, and the files by which ssh reaches the nodes."""
 
 import json
+import shutil
 import uuid
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from gpufab_cli.lab import platforms
+from gpufab_cli.lab.errors import LabError
 from gpufab_cli.lab.railnet import Site
 from gpufab_cli.lab.shell import run
 
 USER = "ops"
+BOOK, LOCK = "lab.json", ".lock"
+_NODES, _SSH = "nodes", ("id_ed25519", "id_ed25519.pub", "ssh_config", "known_hosts")
 RUN = Path("/run/gpufab-lab")  # socket paths must be short, so not below the lab's own folder
 
 
@@ -56,6 +61,28 @@ def write(path: Path, text: str, mode: int = 0o644) -> None:
     scratch.write_text(text)
     scratch.chmod(mode)
     scratch.replace(path)
+
+
+def claim(folder: Path) -> None:
+    """Sees that a folder is a lab's, or can be one.
+
+    Raises:
+        LabError: Somebody else has files there that a lab would write.
+    """
+    others = [name for name in (_NODES, *_SSH) if not (folder / BOOK).exists() and (folder / name).exists()]
+    if others:
+        raise LabError(f"{folder} is no lab's and has {others[0]} in it", hint="give --dir another folder")
+
+
+def remove(folder: Path) -> None:
+    """Removes what a lab has made in its folder, and the folder if that was all."""
+    ours = (folder / BOOK).exists()
+    if ours:
+        shutil.rmtree(folder / _NODES, ignore_errors=True)
+    for name in (*(_SSH if ours else ()), BOOK, LOCK):
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def keypair(path: Path, comment: str) -> None:

@@ -60,7 +60,7 @@ class Lab:
         return self.folder / "ssh_config"
 
     def _file(self) -> LabFile:
-        return LabFile.load(self.folder / "lab.json")
+        return LabFile.load(self.folder / files.BOOK)
 
     def nodes(self) -> list[Node]:
         """All nodes the lab has been told of, by number."""
@@ -94,7 +94,7 @@ class Lab:
     def _locked(self) -> Iterator[None]:
         """Keeps a second `lab` command on the same folder waiting."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / ".lock").open("w") as lock:
+        with (self.folder / files.LOCK).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -108,6 +108,7 @@ class Lab:
         """
         require()
         kind = machine.load(machine_type)
+        files.claim(self.folder)
         with self._locked():
             tag = image.ensure(self._say, platform)
             self._register(names, machine_type, platform)
@@ -140,7 +141,7 @@ class Lab:
             elif (known.machine, known.platform) != (machine_type, platform):
                 is_, wanted = f"{known.machine} on {known.platform}", f"{machine_type} on {platform}"
                 raise LabError(f"{name} is {is_}, not {wanted}", hint="gpufab lab down first")
-        book.save(self.folder / "lab.json")
+        book.save(self.folder / files.BOOK)
 
     def _clean(self) -> None:
         """Removes what lab.json does not know: leftovers of a killed run or of a folder that was deleted."""
@@ -164,7 +165,7 @@ class Lab:
         files.ssh_files(self.folder, [node.record for node in there], keys)
 
     def down(self) -> None:
-        """Removes everything this lab has made, its folder included."""
+        """Removes everything this lab has made, and its folder where nothing else is in it."""
         require()
         with self._locked():
             for name in podman.containers(self._prefix):
@@ -172,7 +173,7 @@ class Lab:
             self._each(self._running_hardware(), Node.end_hardware)
             railnet.delete(self._netns)
             shutil.rmtree(self._run, ignore_errors=True)
-            shutil.rmtree(self.folder, ignore_errors=True)
+            files.remove(self.folder)
 
     # ---- looking and rebooting ---------------------------------------------------------------------------------------
 

@@ -166,3 +166,41 @@ def test_writes_say_what_came_of_them(run):
 def test_help_lists_every_fault(run):
     said = run("break", "--help").output
     assert all(kind.name in said for kind in faults.KINDS.values())
+
+
+# ---- the lab's folder ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A lab's folder on a machine without containers."""
+    monkeypatch.setattr(lab, "require", lambda: None)
+    monkeypatch.setattr(lab, "RUN", tmp_path / "run")
+    monkeypatch.setattr(lab.podman, "containers", lambda prefix: {})
+    monkeypatch.setattr(lab.railnet, "delete", lambda netns: None)
+    made = tmp_path / "folder"
+    (made / "nodes" / "gpu01").mkdir(parents=True)
+    for name in ("id_ed25519", "id_ed25519.pub", "ssh_config", "known_hosts"):
+        (made / name).touch()
+    return made
+
+
+def test_down_leaves_no_folder_behind(folder):
+    LabFile().save(folder / "lab.json")
+    lab.Lab(folder).down()
+    assert not folder.exists()
+
+
+def test_down_leaves_what_others_keep_in_its_folder(folder):
+    LabFile().save(folder / "lab.json")
+    (folder / "fabric.yml").touch()
+    lab.Lab(folder).down()
+    assert [path.name for path in folder.iterdir()] == ["fabric.yml"]
+
+
+def test_a_folder_that_is_no_lab_s_is_left_alone(folder):
+    before = sorted(path.name for path in folder.iterdir())
+    lab.Lab(folder).down()
+    with pytest.raises(LabError, match="is no lab's and has nodes in it"):
+        lab.Lab(folder).up(["gpu01"])
+    assert sorted(path.name for path in folder.iterdir()) == before
