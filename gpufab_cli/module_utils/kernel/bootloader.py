@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Dict, Iterable, Iterator, List, Literal, Tuple, Union
 
 from ..change import Absent, Unknown
-from ..host import Host, HostError, Reader
+from ..host import Host, Reader
 
 ENTRIES = "/boot/loader/entries"
 GRUB_CFG = "/boot/grub/grub.cfg"
@@ -68,6 +68,13 @@ def kernels_with(host: Reader, arguments: Iterable[str]) -> Dict[str, Tuple[str,
     return {word: found for word, found in having.items() if 0 < len(found) < len(kernels)}
 
 
+def garbled(host: Reader, names: Iterable[str]) -> Tuple[str, ...]:
+    """Of names of arguments, those that no BLS kernel can be given: grubby would garble what there is of the name."""
+    wanted, lines = set(names), dict(_kernels(host)).values()
+    odd = (name_of(word) for line in lines for word in line if not _PLAIN.fullmatch(word))
+    return tuple(sorted(wanted.intersection(odd)))
+
+
 def _kernels(host: Reader) -> Iterator[Tuple[str, Tuple[str, ...]]]:
     """Each kernel's path, /boot before its file name whatever is mounted there, and its arguments."""
     for name in _entries(host):
@@ -122,7 +129,7 @@ def add_bls(host: Host, arguments: Iterable[str]) -> None:
     """
     new: Dict[str, Tuple[str, ...]] = {}
     for word in arguments:
-        new[_name(word)] = (*new.get(_name(word), ()), word)
+        new[name_of(word)] = (*new.get(name_of(word), ()), word)
     for name, words in new.items():
         named = ((kernel, _named(line, name)) for kernel, line in _kernels(host))
         wanted = {kernel: (*had, *(word for word in words if word not in had)) for kernel, had in named}
@@ -135,9 +142,7 @@ def take_bls(host: Host, argument: str, kept: Iterable[str] = ()) -> None:
     From the entries of kernels to come it goes where none keeps it.
     """
     spared, lines = set(kept), dict(_kernels(host))
-    if lines and not any(argument in line for line in lines.values()):
-        return
-    rest = {kernel: _named(line, _name(argument), but=argument) for kernel, line in lines.items()}
+    rest = {kernel: _named(line, name_of(argument), but=argument) for kernel, line in lines.items()}
     if not spared:
         _settle(host, rest or {"": ()}, (argument,))
         return
@@ -146,12 +151,13 @@ def take_bls(host: Host, argument: str, kept: Iterable[str] = ()) -> None:
             _put(host, kernel, rest[kernel], (argument,))
 
 
-def _name(argument: str) -> str:
+def name_of(argument: str) -> str:
+    """What stands before its first equals sign."""
     return argument.partition("=")[0]
 
 
 def _named(line: Iterable[str], name: str, but: str = "") -> Tuple[str, ...]:
-    return tuple(word for word in line if _name(word) == name and word != but)
+    return tuple(word for word in line if name_of(word) == name and word != but)
 
 
 def _settle(host: Host, wanted: Dict[str, Tuple[str, ...]], gone: Tuple[str, ...]) -> None:
@@ -165,8 +171,5 @@ def _settle(host: Host, wanted: Dict[str, Tuple[str, ...]], gone: Tuple[str, ...
 
 def _put(host: Host, kernel: str, words: Tuple[str, ...], gone: Tuple[str, ...]) -> None:
     """Give a kernel these arguments of one name and no other; or take away those that are ``gone`` where it is none."""
-    odd = next((word for word in words if not _PLAIN.fullmatch(word)), "")
-    if odd:
-        raise HostError(f"grubby would garble {_name(odd)}= of {kernel}, which has quotes or signs of the shell's")
     what = f"--args={' '.join(words)}" if words else f"--remove-args={' '.join(gone)}"
     host.run("grubby", f"--update-kernel={kernel}", what)

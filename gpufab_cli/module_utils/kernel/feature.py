@@ -48,6 +48,7 @@ class Kernel:
             loader=bootloader.loader(host),
             drop_in=host.read(bootloader.DROP_IN),
             some=bootloader.kernels_with(host, candidates),
+            garbled=bootloader.garbled(host, {"pci", *map(bootloader.name_of, candidates)}),
             pci=pci,
             length=_length(lines),
             acs=acs.gather(host, devices, want.acs, _release(host)) if want.acs is not None else None,
@@ -65,7 +66,7 @@ class Kernel:
         if isinstance(option, Unknown):
             told = Change((LINE, f"{PCI}{acs.OPTION}"), option, "what the PCI tree asks for", CODE, Where.NEXT_BOOT)
             changes = (*changes, told)
-        step = Step("kernel arguments", changes)
+        step = Step("kernel arguments", changes, blocked=_garbled(seen, changes))
         pending = (*_pending(seen, wanted), *_leaving(seen, wanted, recorded))
         return Plan((step,) if changes else (), pending, tuple(findings))
 
@@ -169,6 +170,13 @@ def _drop_in(seen: KernelSeen, wanted: Words) -> Iterator[Change]:
     text = bootloader.drop_in(wanted).rstrip("\n") if wanted else ABSENT
     if seen.loader == "grub" and seen.drop_in != text and (missing or seen.drop_in is not ABSENT):
         yield Change((bootloader.DROP_IN,), seen.drop_in, text, CODE, Where.PERSISTED)
+
+
+def _garbled(seen: KernelSeen, changes: Iterable[Change]) -> str:
+    """Why the arguments cannot be set beside others of their name; "" where they can."""
+    names = (bootloader.name_of(change.path[1]) for change in changes if change.path[0] == LINE)
+    odd = next((name for name in names if name in seen.garbled), "")
+    return f"a kernel has {odd}= with quotes or signs of the shell, which grubby would garble" if odd else ""
 
 
 def _pending(seen: KernelSeen, wanted: Words) -> Iterator[Pending]:

@@ -25,6 +25,8 @@ class KernelSeen:
     """gpufab's own file of GRUB defaults."""
     some: Dict[str, Tuple[str, ...]] = field(default_factory=dict)
     """The kernels that have an argument already, of those that others lack (boot loader entries only)."""
+    garbled: Tuple[str, ...] = ()
+    """Names of arguments that may be wanted, of which a kernel has one that grubby would garble (likewise)."""
     pci: Tuple[str, ...] = ()
     """Every ``pci=`` word that any kernel of the menu is started with, whoever has set it."""
     length: int = 0
