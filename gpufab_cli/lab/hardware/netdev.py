@@ -125,6 +125,7 @@ class _Memory:
     """What was read of a network namespace, forgotten whenever its interfaces or addresses change.
 
     The kernel tells of a change before the call that makes it returns (rtnetlink(7)), so nobody sees what was before.
+    Of a new IPv6 address it tells once nobody else is found to have it; until then it is not seen.
     """
 
     def __init__(self, netns: Path) -> None:

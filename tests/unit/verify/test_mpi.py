@@ -78,6 +78,11 @@ def failing(changed):
         ),
         ({"nccl/conf": WITHOUT_QPS}, "env:test_nccl_variables", "NCCL_IB_QPS_PER_CONNECTION is not set, wanted 4"),
         ({"nccl/conf": WITHOUT_QPS, "nccl/libraries": "2.27.5\n2.8.4"}, None, ""),  # the oldest does not know it
+        (
+            {"nccl/conf": WITHOUT_QPS, "nccl/libraries": "2.27.5\n2.8.4.bak"},
+            "env:test_nccl_variables",
+            "NCCL_IB_QPS_PER_CONNECTION is not set",
+        ),
         ({"nccl/conf": WITHOUT_QPS, "nccl/libraries": ""}, "env:test_nccl_variables", "no NCCL is there"),
         ({"nccl/conf": CONF.replace("eno1", "eno2")}, "env:test_nccl_sockets", "NCCL_SOCKET_IFNAME is =eno2"),
         ({"nccl/slurm": "export NCCL_IB_TC=106"}, "env:test_nccl_containers", "slurm: NCCL_IB_HCA is not set"),
