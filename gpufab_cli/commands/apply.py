@@ -126,11 +126,11 @@ def command(
     Examples:
       gpufab apply --check --diff
       gpufab apply --allow traffic,link-flap
-      gpufab apply --allow reboot --canary gpu017 --batch 4
+      gpufab apply --allow gpu-reset --canary gpu017 --batch 4
       gpufab apply --limit gpu017 --allow link-flap --allow traffic --busy-ok gpu017
 
     Impacts: traffic, link-flap, vf-loss, gpu-reset, service-restart, driver-reload, firmware-reset, reboot,
-    management-port.
+    management-port. No step reboots a node: what takes a reboot is pending until somebody makes one.
 
     Exit codes: 0 in sync, 1 drift, pending, refused or failed, 2 usage or spec error, 3 only unknown or unreachable.
     """
