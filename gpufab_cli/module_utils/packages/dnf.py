@@ -76,6 +76,7 @@ class DnfRehearsal(Rehearsal):
         specs = [f"{name}-{version}" for name, version in sorted(wanted.items()) if version]
         if not specs:
             return Transaction(remove=tuple(sorted(gone)))
+        self._clear(wanted)
         rpms = f"{self._folder}/rpms"
         flags = ("--downloadonly", f"--downloaddir={rpms}", "--allowerasing", "--setopt=install_weak_deps=False")
         output = self._dnf(*flags, "install", *specs)
@@ -87,6 +88,14 @@ class DnfRehearsal(Rehearsal):
         names = self._host.names(f"{self._folder}/rpms")
         found = names if isinstance(names, tuple) else ()
         return [f"{self._folder}/rpms/{name}" for name in found if name.endswith(".rpm")]
+
+    def _clear(self, wanted: Mapping[str, str]) -> None:
+        """Of what an earlier call has downloaded, away with the packages that are now asked for in another version."""
+        files = self._files()
+        said = self._host.attempt("rpm", "-qp", "--nosignature", "--qf", RPM_FORMAT, *files).stdout if files else ""
+        for path, line in zip(files, said.splitlines()):
+            if any(wanted.get(name, version) != version for name, (version,) in offered(line).items()):
+                self._host.remove(path)
 
     def _downloaded(self) -> Dict[str, str]:
         files = self._files()

@@ -1,5 +1,6 @@
 """What package managers print, in one line for the operator. Texts as apt 2.6 and dnf 4.14 print them."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -207,6 +208,32 @@ def test_what_depends_on_what_goes_is_not_removed_by_dnf_either():
     host.along = "Removing dependent packages:\n openmpi         x86_64 4.1.1-7.el9 @appstream 0\n"
     with pytest.raises(RefusedError, match="it would remove openmpi, which depend on what goes"):
         rehearsal.run()
+
+
+class Mixed(FakeHost):
+    """A node whose distribution has a newer mstflint than the stack's repository."""
+
+    rpms = "/run/gpufab/packages-ofed/rpms"
+
+    def _answer(self, argv):
+        if "--requires" in argv:
+            return ok("mstflint\n")
+        if "repoquery" in argv:
+            both = "" if any("--repoid" in word for word in argv) else "mstflint 0:4.28.0-1\n"
+            return ok(f"doca-ofed 0:3.2.0-125000\nmstflint 0:4.16.1-2\n{both}")
+        if "install" in argv:
+            version = "4.16.1-2" if "mstflint-4.16.1-2" in argv else "4.28.0-1"
+            self.files |= {f"{self.rpms}/{name}.rpm": "" for name in ("doca-ofed-3.2.0-125000", f"mstflint-{version}")}
+        if argv[:2] == ("rpm", "-qp") and "NAME} %" in argv[4]:
+            names = (path.rpartition("/")[2][:-4] for path in argv[5:])
+            return ok("".join(re.sub(r"^(.*)-([^-]+-[^-]+)$", r"\1 0:\2", name) + "\n" for name in names))
+        return ok("")
+
+
+def test_what_the_first_of_two_resolutions_brought_is_no_part_of_the_second():
+    """The repository's version goes before the distribution's, and is pinned, also where it is the older."""
+    found = DnfRehearsal(Mixed(), recipe(DOCA, ROCKY), ROCKY, Database(), {}).run()
+    assert found.install == found.closure == {"doca-ofed": "3.2.0-125000", "mstflint": "4.16.1-2"}
 
 
 class Unresolved(FakeHost):
