@@ -44,10 +44,10 @@ def _held(database: Database, recipe: Recipe, pinned: "dict[str, str]") -> Itera
             continue
         if name in recipe.forbidden or recipe.strange(name, package.version):
             yield _finding("packages.foreign-hold", f"{name} {package.version} is on hold, and would go", name)
-        elif name in wanted and not fits(package.version, wanted[name]):
+        elif name in wanted and (recipe.other_build(package.version) or not fits(package.version, wanted[name])):
             yield _finding("packages.foreign-hold", f"{name} is held at {package.version}", name)
     for name, version in sorted(database.foreign.items()):
-        if name in wanted and not fits(version.partition(":")[2], wanted[name]):
+        if name in wanted and not fits(version.partition(":")[2].removesuffix(".*"), wanted[name]):
             yield _finding("packages.foreign-hold", f"{name} is locked at {version}", name)
 
 

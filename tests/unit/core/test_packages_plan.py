@@ -278,6 +278,18 @@ def test_a_lock_of_versionlock_is_a_hold():
     assert "libnccl is locked at 0:2.18.5-1.*" in planned(seen, NCCL).steps[0].blocked
 
 
+def test_a_lock_at_the_very_version_is_none_in_the_way():
+    want = replace(NCCL, version="2.27.5-1")
+    seen = fresh(want, ROCKY, database=Database(foreign={"libnccl": "0:2.27.5-1+cuda12.9.*"}))
+    assert not planned(seen, want).steps[0].blocked
+
+
+def test_a_vendor_s_build_that_somebody_holds_is_told_before_a_run():
+    want = NcclWant("distribution")
+    seen = fresh(want, database=Database({"libnccl2": Package("2.22.3-1+cuda12.6", held=True)}))
+    assert "libnccl2 is held at 2.22.3-1+cuda12.6" in planned(seen, want).steps[0].blocked
+
+
 def test_an_unknown_platform_is_told_and_nothing_planned():
     for platform, unknown in ((ABSENT, False), (Unknown("no uname"), True)):
         found = planned(replace(fresh(NCCL), platform=platform), NCCL)
