@@ -137,9 +137,9 @@ class AptRehearsal(Rehearsal):
     def _taken_along(self, going: Tuple[str, ...]) -> Iterable[str]:
         return self._simulate("remove", *going).remove
 
-    def _foreign_holds(self, names: Iterable[str]) -> Iterable[str]:
+    def _foreign_holds(self, found: Transaction) -> Iterable[str]:
         held = self._host.attempt("apt-mark", "showhold").stdout.split()
-        return [f"{name} is on hold" for name in set(held) & set(names) - set(self._pinned)]
+        return [f"{name} is on hold" for name in set(held) & {*found.install, *found.remove} - set(self._pinned)]
 
     def _fetch(self, wanted: Mapping[str, str], own: Offered) -> None:  # noqa: ARG002
         output = self._apt("apt-get", "-y", "--download-only", *self._arguments(wanted))

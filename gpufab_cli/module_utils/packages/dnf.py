@@ -106,8 +106,11 @@ class DnfRehearsal(Rehearsal):
         flags = ("--assumeno", "--setopt=clean_requirements_on_remove=False")
         return removing(self._dnf(*flags, "remove", *going).stdout)
 
-    def _foreign_holds(self, names: Iterable[str]) -> Iterable[str]:
-        return [f"{name} is locked in versionlock.list" for name in set(self._database.foreign) & set(names)]
+    def _foreign_holds(self, found: Transaction) -> Iterable[str]:
+        for name, lock in self._database.foreign.items():
+            comes = found.install.get(name)
+            if name in found.remove or (comes is not None and lock.removesuffix(".*") not in (comes, f"0:{comes}")):
+                yield f"{name} is locked in versionlock.list"
 
     def _fetch(self, wanted: Mapping[str, str], own: Offered) -> None:  # noqa: ARG002
         """The signatures of what comes from the set's repository, by its key alone."""

@@ -94,8 +94,8 @@ class Rehearsal(ABC):
         """All that goes when these do."""
 
     @abstractmethod
-    def _foreign_holds(self, names: Iterable[str]) -> Iterable[str]:
-        """In words, of these packages those that somebody else wants to stay."""
+    def _foreign_holds(self, found: Transaction) -> Iterable[str]:
+        """In words, of the packages that come or go those that somebody else wants to stay as they are."""
 
     @abstractmethod
     def _fetch(self, wanted: Mapping[str, str], own: Offered) -> None:
@@ -124,7 +124,7 @@ class Rehearsal(ABC):
         surprises = sorted(surprising(self._recipe, found.remove, self._database, self._pinned))
         if surprises:
             raise RefusedError(f"it would remove {', '.join(surprises)}")
-        held = sorted(self._foreign_holds([*found.install, *found.remove]))
+        held = sorted(self._foreign_holds(found))
         if held:
             raise RefusedError(f"{held[0]}, and not by gpufab")
         if FIRMWARE_UPDATER in found.install and not self._recipe.burns:

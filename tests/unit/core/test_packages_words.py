@@ -236,6 +236,16 @@ def test_what_the_first_of_two_resolutions_brought_is_no_part_of_the_second():
     assert found.install == found.closure == {"doca-ofed": "3.2.0-125000", "mstflint": "4.16.1-2"}
 
 
+@pytest.mark.parametrize(("lock", "refused"), [("0:4.16.1-2.*", False), ("0:4.28.0-1.*", True)])
+def test_a_lock_of_somebody_else_s_is_in_the_way_of_other_versions(lock, refused):
+    rehearsal = DnfRehearsal(Mixed(), recipe(DOCA, ROCKY), ROCKY, Database(foreign={"mstflint": lock}), {})
+    if not refused:
+        assert rehearsal.run().install["mstflint"] == "4.16.1-2"
+        return
+    with pytest.raises(RefusedError, match="mstflint is locked in versionlock.list, and not by gpufab"):
+        rehearsal.run()
+
+
 class Unresolved(FakeHost):
     """A node whose dnf cannot tell what the stack depends on."""
 
