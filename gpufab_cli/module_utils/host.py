@@ -58,6 +58,9 @@ class Reader:
         self._hung: Dict[str, str] = {}
 
     def _path(self, path: str) -> str:
+        """Where it is. What a user's file calls a path may be none: no file's name can hold a NUL."""
+        if "\0" in path:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return self._root + path
 
     def read(self, path: str) -> Text:
@@ -113,7 +116,7 @@ class Reader:
 
     def exists(self, path: str) -> bool:
         """Whether there is something at the path."""
-        return os.path.lexists(self._path(path))
+        return "\0" not in path and os.path.lexists(self._path(path))
 
     def size(self, path: str) -> Union[int, Absent, Unknown]:
         """The size of a file in bytes."""

@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         "--gpu",
         type=int,
         metavar="N",
-        help="the GPU, by its number among all of the machine, by PCI address",
+        help="the GPU, by its number among all of the machine in the order of PCI addresses",
     )
     parser.add_argument("--memory", choices=["bind", "preferred", "none"], default="bind", help="default: bind")
     parser.add_argument("--gpus", action="store_true", help=f"set {VISIBLE} to this GPU alone")

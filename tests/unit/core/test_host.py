@@ -29,6 +29,18 @@ def test_absent_empty_and_unreadable_are_three_things(host, tmp_path):
     assert host.names("/dir") == ()
 
 
+def test_what_can_be_no_file_s_name_is_not_there(host):
+    """A user's NCCL_TOPO_FILE may hold anything; open(2) takes no NUL, and Python raises ValueError for it."""
+    path = "/etc/a\0b"
+    looks = (host.read, host.read_of_user, host.read_bytes, host.names, host.link, host.inode, host.size, host.mode)
+    for look in looks:
+        assert look(path) is ABSENT
+    assert not host.exists(path)
+    assert isinstance(host.free_bytes(path), Unknown)
+    with pytest.raises(HostError, match="cannot write"):
+        host.set(path, "1")
+
+
 def test_an_inode_is_that_of_a_link_itself(host, tmp_path):
     (tmp_path / "target").write_text("")
     (tmp_path / "link").symlink_to("target")
