@@ -40,10 +40,10 @@ def next_lines(host: Reader) -> Lines:
     return lines if isinstance(lines, Unknown) or lines else Unknown("the boot menu holds no kernel")
 
 
-def _entries(host: Reader) -> List[str]:
+def _entries(host: Reader, *, rescue: bool = False) -> List[str]:
     names = host.names(ENTRIES)
     found = names if isinstance(names, tuple) else ()
-    return [name for name in found if name.endswith(".conf") and "rescue" not in name]
+    return [name for name in found if name.endswith(".conf") and (rescue or "rescue" not in name)]
 
 
 def _bls(host: Reader) -> Lines:
@@ -70,14 +70,14 @@ def kernels_with(host: Reader, arguments: Iterable[str]) -> Dict[str, Tuple[str,
 
 def garbled(host: Reader, names: Iterable[str]) -> Tuple[str, ...]:
     """Of names of arguments, those that no BLS kernel can be given: grubby would garble what there is of the name."""
-    wanted, lines = set(names), dict(_kernels(host)).values()
-    odd = (name_of(word) for line in lines for word in line if not _PLAIN.fullmatch(word))
+    wanted, lines = set(names), _kernels(host, rescue=True)
+    odd = (name_of(word) for _, line in lines for word in line if not _PLAIN.fullmatch(word))
     return tuple(sorted(wanted.intersection(odd)))
 
 
-def _kernels(host: Reader) -> Iterator[Tuple[str, Tuple[str, ...]]]:
+def _kernels(host: Reader, *, rescue: bool = False) -> Iterator[Tuple[str, Tuple[str, ...]]]:
     """Each kernel's path, /boot before its file name whatever is mounted there, and its arguments."""
-    for name in _entries(host):
+    for name in _entries(host, rescue=rescue):
         entry = str(host.read(f"{ENTRIES}/{name}"))
         match = re.search(r"^linux[ \t]+\S*?([^/\s]+)[ \t]*$", entry, re.MULTILINE)
         if match:
@@ -131,8 +131,7 @@ def add_bls(host: Host, arguments: Iterable[str]) -> None:
     for word in arguments:
         new[name_of(word)] = (*new.get(name_of(word), ()), word)
     for name, words in new.items():
-        named = ((kernel, _named(line, name)) for kernel, line in _kernels(host))
-        wanted = {kernel: (*had, *(word for word in words if word not in had)) for kernel, had in named}
+        wanted = {kernel: tuple(dict.fromkeys((*had, *words))) for kernel, had in _named(host, name).items()}
         _settle(host, wanted or {"": words}, ())
 
 
@@ -141,13 +140,13 @@ def take_bls(host: Host, argument: str, kept: Iterable[str] = ()) -> None:
 
     From the entries of kernels to come it goes where none keeps it.
     """
-    spared, lines = set(kept), dict(_kernels(host))
-    rest = {kernel: _named(line, name_of(argument), but=argument) for kernel, line in lines.items()}
+    spared, there = set(kept), _named(host, name_of(argument))
+    rest = {kernel: tuple(word for word in had if word != argument) for kernel, had in there.items()}
     if not spared:
         _settle(host, rest or {"": ()}, (argument,))
         return
-    for kernel, line in lines.items():
-        if kernel not in spared and argument in line:
+    for kernel, had in there.items():
+        if kernel not in spared and argument in had:
             _put(host, kernel, rest[kernel], (argument,))
 
 
@@ -156,8 +155,16 @@ def name_of(argument: str) -> str:
     return argument.partition("=")[0]
 
 
-def _named(line: Iterable[str], name: str, but: str = "") -> Tuple[str, ...]:
-    return tuple(word for word in line if name_of(word) == name and word != but)
+def _named(host: Reader, name: str) -> Dict[str, Tuple[str, ...]]:
+    """What each kernel has of one name; of one with several entries, which grubby cannot tell apart, what any has.
+
+    Rescue kernels are not asked for anything, but grubby's ALL are they too.
+    """
+    found: Dict[str, Tuple[str, ...]] = {}
+    for kernel, line in _kernels(host, rescue=True):
+        own = (word for word in line if name_of(word) == name)
+        found[kernel] = tuple(dict.fromkeys((*found.get(kernel, ()), *own)))
+    return found
 
 
 def _settle(host: Host, wanted: Dict[str, Tuple[str, ...]], gone: Tuple[str, ...]) -> None:

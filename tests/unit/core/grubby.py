@@ -9,7 +9,7 @@ def grubby(files, argv):
     """Run ``grubby --update-kernel=… --args=…`` or ``--remove-args=…`` on the entries among files."""
     verb, _, words = argv[2].partition("=")
     kernel = argv[1].partition("=")[2].rpartition("/")[2]
-    for name in [name for name in files if name.startswith(ENTRIES) and "rescue" not in name]:
+    for name in [name for name in files if name.startswith(ENTRIES)]:
         *head, options = files[name].splitlines()
         if kernel == "ALL" or any(line.endswith(f"/{kernel}") for line in head):
             line = options.partition(" ")[2]

@@ -53,7 +53,7 @@ def bls(options="root=/dev/sda1 ro"):
     return Node(
         files={
             ENTRY: f"linux /vmlinuz-5.14\noptions {options}\n",
-            "/boot/loader/entries/abc-0-rescue.conf": "options ro\n",
+            "/boot/loader/entries/abc-0-rescue.conf": "linux /vmlinuz-0-rescue\noptions ro\n",
         }
     )
 
@@ -210,3 +210,20 @@ def test_what_grubby_would_garble_is_left_alone_and_told():
     assert "file" not in str(encode(planning.take(host, {"kernel": FEATURE}, {"kernel": WANT}).seen["kernel"]))
     assert {path: host.files[path] for path in before} == before
     assert [result.status.value for result in run(host, KernelWant(arguments=("quiet",))).steps] == ["made"]
+
+
+def test_of_a_kernel_with_two_entries_neither_loses_what_it_has():
+    text = "linux /vmlinuz-a\noptions ro console={0}\n"
+    names = ("/boot/loader/entries/abc-a.conf", "/boot/loader/entries/abc-a.0~custom.conf")
+    host = Node("AuthenticAMD", {name: text.format(tty) for name, tty in zip(names, ("tty0", "ttyS1"), strict=True)})
+    run(host, KernelWant(arguments=("console=hvc0",)))
+    assert "console=tty0" in host.files[names[0]]
+    assert "console=ttyS1" in host.files[names[1]]
+
+
+def test_a_rescue_kernel_keeps_what_it_has():
+    rescue = "/boot/loader/entries/abc-0-rescue.conf"
+    before = "linux /vmlinuz-0-rescue-abc\noptions ro console=ttyS7\n"
+    host = Node("AuthenticAMD", {**entries(a="ro", b="ro"), rescue: before})
+    run(host, KernelWant(arguments=("console=tty0",)))
+    assert "console=ttyS7" in host.files[rescue]
