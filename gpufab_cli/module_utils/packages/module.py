@@ -68,7 +68,11 @@ def begin(host: Host, feature: Any, want: Any, order: Order) -> Tuple[Outcome, O
         return replace(outcome, steps=tuple(left)), None
     held = _held(host, feature, want, order, set(todo.steps) - set(steps))
     if held:
-        return replace(outcome, steps=(*left, *held)), None
+        left += held
+        steps = tuple(step for step in steps if step.name not in {result.step.name for result in held})
+        if not steps:
+            return replace(outcome, steps=tuple(left)), None
+        todo = work(host, snapshot.seen[feature.name], snapshot.devices, want, steps)
     for step in todo.steps:
         journal.write(host, order.run, feature.name, step, "begin")
     return replace(outcome, steps=tuple(left)), todo

@@ -369,6 +369,22 @@ def test_packages_that_come_with_a_mere_file_are_consented_to_before_it_is_begun
         assert work.steps[0].impact == RELOAD
 
 
+def test_a_step_that_the_rehearsal_holds_back_takes_no_other_along(monkeypatch):
+    """The pins are lost, what burns firmware would come in another version; and another driver is due."""
+    monkeypatch.setitem(closure_of(DOCA), "mlnx-fw-updater", "25.10")
+    want = replace(DOCA, firmware_updater=True)
+    comes = {**closure_of(DOCA), "mlnx-fw-updater": "25.11"}
+    monkeypatch.setattr(working, "rehearse", lambda *_: Transaction(comes, (), comes))
+    monkeypatch.setattr(working, "installed", lambda *_: closure_of(DOCA))
+    good = as_wanted(want, module=Module("A", "B", "/lib/modules/x/updates/y.ko"), reloads=True)
+    node = Played(monkeypatch, OFED, replace(good, files={**good.files, PREF: ABSENT}))
+    outcome, work = packages_module.begin(node.host, node.feature, want, Order(busy_ok=True, allow=RELOAD))
+    assert [(r.step.name, r.status, r.reason) for r in outcome.steps] == [
+        ("ofed packages", Status.REFUSED, "needs --allow firmware-reset")
+    ]
+    assert ([step.name for step in work.steps], work.restart, work.files) == (["ofed driver"], ("openibd",), ())
+
+
 def test_of_whichever_set_a_vendor_s_packages_come_along_they_take_consent():
     """The site's own sources may offer them to the distribution's stack and to NCCL."""
     now = {"libibverbs1": "50.0-2", "rdma-core": "2510mlnx60-1", "libnccl2": "2.27.5-1+cuda12.9", "xpmem": "2.7-1"}
