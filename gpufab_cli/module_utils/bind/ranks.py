@@ -2,6 +2,8 @@
 
 from typing import Mapping, Optional, Tuple
 
+from ..texts import natural
+
 LOCAL_RANKS: Tuple[str, ...] = (
     "OMPI_COMM_WORLD_LOCAL_RANK",  # Open MPI
     "SLURM_LOCALID",  # srun
@@ -14,6 +16,7 @@ LOCAL_RANKS: Tuple[str, ...] = (
 )
 """The variables in the order in which they count: torchrun's own is set for processes below one that mpirun started."""
 
+_SHOWN = 40
 _NESTED = ("LOCAL_RANK", "TORCHELASTIC_RUN_ID")
 
 
@@ -23,7 +26,6 @@ def local_rank(environment: Mapping[str, str]) -> Tuple[Optional[int], str]:
     for name in names:
         text = environment.get(name)
         if text is not None:
-            if text.isascii() and text.isdigit():
-                return int(text), name
-            return None, f"{name} is {text!r}, no number"
+            rank = natural(text)
+            return rank, name if rank is not None else f"{name} is {text[:_SHOWN]!r}, no number"
     return None, f"no launcher tells the local rank: none of {', '.join(LOCAL_RANKS)} is set"

@@ -60,8 +60,15 @@ def knows(version: Optional[Version], name: str) -> bool:
     return first <= (version or OLDEST)
 
 
+_LIMIT = 1 << 63
+
+
 def number(text: str) -> Optional[int]:
-    """What NCCL makes of a number: 106, 0x6a and, in octal, 0152; None where it is none."""
+    """What NCCL makes of a number: 106, 0x6a and, in octal, 0152; None where it is none.
+
+    NCCL keeps its default for what strtoll(3) cannot hold (NVIDIA/nccl, ncclLoadParam); any user may write such a
+    thing.
+    """
     match = re.fullmatch(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)", text)
     if match is None:
         return None
@@ -71,7 +78,8 @@ def number(text: str) -> Optional[int]:
         value = int(digits, 8) if octal else int(digits, 0)
     except ValueError:  # 089: strtoll stops at the first digit that is not octal
         return None
-    return -value if match[1] == "-" else value
+    value = -value if match[1] == "-" else value
+    return value if -_LIMIT <= value < _LIMIT else None
 
 
 def is_octal(text: str) -> bool:

@@ -39,6 +39,7 @@ def bound(numa, nodes, rank, visible=None):
         ({"SLURM_LOCALID": "0", "LOCAL_RANK": "5", "TORCHELASTIC_RUN_ID": "x"}, 5),  # srun torchrun
         ({"OMPI_COMM_WORLD_LOCAL_RANK": "3", "LOCAL_RANK": "0"}, 3),
         ({"SLURM_LOCALID": "x"}, None),
+        ({"SLURM_LOCALID": "9" * 5000}, None),
         ({}, None),
     ],
 )

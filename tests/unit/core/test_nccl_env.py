@@ -377,7 +377,8 @@ def test_containers_get_the_same_and_a_prolog_lets_the_job_have_its_own(host, tm
 @pytest.mark.parametrize(
     ("text", "value", "octal"),
     [("106", 106, False), ("0x6a", 106, False), ("0152", 106, True), ("0", 0, False), ("-1", -1, False),
-     ("089", None, True), ("x", None, False)],
+     ("089", None, True), ("x", None, False), (str(2**63 - 1), 2**63 - 1, False), (str(2**63), None, False),
+     ("9" * 5000, None, False), ("0" + "7" * 6000, None, True), ("0x" + "f" * 6000, None, False)],
 )  # fmt: skip
 def test_numbers_are_read_as_c_does(text, value, octal):
     assert (variables.number(text), variables.is_octal(text)) == (value, octal)
