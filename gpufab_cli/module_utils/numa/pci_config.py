@@ -35,7 +35,7 @@ def read(host: Reader, pci: str) -> Config:
         return data
     if data[:4] == b"\xff" * 4:
         return Unknown(f"{pci} does not answer")
-    return data if len(data) > PLAIN else Unknown(f"{pci}: only root may read its configuration space")
+    return data if len(data) >= CONVENTIONAL else Unknown(f"{pci}: only root may read its configuration space")
 
 
 def _word(data: bytes, offset: int) -> int:

@@ -59,6 +59,7 @@ def test_without_root_nothing_is_known_and_nothing_passes(tmp_path):
     [
         (b"\xff" * 4096, Unknown, Unknown),  # it fell off the bus
         (bytes(64), Unknown, Unknown),
+        (bytes(6) + b"\x10" + bytes(45) + b"\xc0" + bytes(75), Unknown, Unknown),  # read in part, with a list beyond it
         (bytes(256), "other", Unknown),  # no access to the extended space
         (bytes(4096), "other", ABSENT),
         (bytes(52) + b"\x40" + bytes(4043), "other", ABSENT),
