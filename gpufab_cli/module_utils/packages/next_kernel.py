@@ -9,7 +9,7 @@ from typing import Dict, Sequence, Union
 
 from ..change import ABSENT, Absent, Unknown
 from ..host import Reader
-from ..kernel.bootloader import GRUB_CFG, GRUBENV
+from ..kernel.bootloader import ENTRIES, GRUB_CFG, GRUBENV
 from .recipe import natural
 
 DEBIAN_GRUBENV = "/boot/grub/grubenv"
@@ -28,10 +28,25 @@ def next_kernel(host: Reader) -> Union[str, Absent, Unknown]:
     kernels = [name for name in kernels if "rescue" not in name]
     if not kernels:
         return ABSENT
-    entry = re.search(r"^saved_entry=[0-9a-f]{32}-(\S+)$", str(host.read(GRUBENV)), re.MULTILINE)
-    if entry and entry[1] in kernels:
-        return entry[1]
-    return _of_menu(host, kernels)
+    text = host.read(GRUBENV)
+    if isinstance(text, Unknown):
+        return text
+    saved = _saved(str(text))
+    entry = saved.get("next_entry") or saved.get("saved_entry", "")
+    return _of_menu(host, kernels) if entry in ("", "0") else _of_entry(host, entry, kernels)
+
+
+def _saved(text: str) -> Dict[str, str]:
+    return dict(re.findall(r"^(next_entry|saved_entry)=(.+)$", text, re.MULTILINE))
+
+
+def _of_entry(host: Reader, entry: str, kernels: Sequence[str]) -> Union[str, Unknown]:
+    """Of a boot loader entry by its id, MACHINE-KERNEL; for one that is gone GRUB takes the first."""
+    named = re.fullmatch(r"[0-9a-f]{32}-(\S+)", entry)
+    if named and named[1] in kernels:
+        return named[1]
+    gone = named is not None and not host.exists(f"{ENTRIES}/{entry}.conf")
+    return max(kernels, key=natural) if gone else Unknown(f"GRUB's default is {entry!r}")
 
 
 def _of_menu(host: Reader, kernels: Sequence[str]) -> Union[str, Unknown]:
@@ -51,8 +66,7 @@ def _default(host: Reader) -> Union[str, Unknown]:
     if not isinstance(text, str):
         return text if isinstance(text, Unknown) else ""
     values = re.findall(r'^\s*set default="([^"]*)"', text, re.MULTILINE)
-    text = str(host.read(DEBIAN_GRUBENV))
-    saved: Dict[str, str] = dict(re.findall(r"^(next_entry|saved_entry)=(.+)$", text, re.MULTILINE))
+    saved = _saved(str(host.read(DEBIAN_GRUBENV)))
     if "${next_entry}" in values and "next_entry" in saved:
         return saved["next_entry"]
     own = [value for value in values if value != "${next_entry}"]

@@ -237,8 +237,30 @@ def test_the_kernel_of_the_next_boot_is_what_grub_starts(default, grubenv, found
     assert isinstance(took, Unknown) if found is Unknown else took == found
 
 
+MACHINE = "a" * 32
+
+
+@pytest.mark.parametrize(
+    ("grubenv", "found"),
+    [
+        ("", NEW),
+        ("saved_entry=0", NEW),
+        (f"saved_entry={MACHINE}-{OLD}", OLD),
+        (f"saved_entry={MACHINE}-{NEW}\nnext_entry={MACHINE}-{OLD}", OLD),  # once
+        (f"saved_entry={MACHINE}-6.8.0-1-generic", NEW),  # it is gone
+        (f"saved_entry={MACHINE}-0-rescue", Unknown(f"GRUB's default is '{MACHINE}-0-rescue'")),
+        ("saved_entry=1", Unknown("GRUB's default is '1'")),
+        ("saved_entry=Rocky Linux (6.8.0)", Unknown("GRUB's default is 'Rocky Linux (6.8.0)'")),
+    ],
+)
+def test_of_boot_loader_entries_the_environment_says_which_is_next(grubenv, found):
+    files = {f"/boot/vmlinuz-{kernel}": "" for kernel in (OLD, NEW, "0-rescue")}
+    files |= {f"/boot/loader/entries/{MACHINE}-0-rescue.conf": "", "/boot/grub2/grubenv": f"# GRUB\n{grubenv}\n"}
+    assert next_kernel(FakeHost(files)) == found
+
+
 def test_a_boot_folder_or_a_menu_that_cannot_be_read_is_unknown():
-    for path in ("/boot", "/boot/grub/grub.cfg"):
+    for path in ("/boot", "/boot/grub/grub.cfg", "/boot/grub2/grubenv"):
         host = FakeHost({f"/boot/vmlinuz-{NEW}": ""})
         host.unreadable[path] = "Permission denied"
         assert isinstance(next_kernel(host), Unknown)
