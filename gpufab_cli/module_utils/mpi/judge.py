@@ -13,6 +13,8 @@ from .values import NET, TC
 from .want import MpiWant
 
 OTHERS = ("all", "")
+MOST = 12
+"""Names of a list that are told: a user's may have any number."""
 
 
 def findings(devices: Devices, seen: MpiSeen, want: MpiWant) -> Iterator[Finding]:
@@ -45,13 +47,16 @@ def _net_devices(devices: Devices, seen: MpiSeen, who: str, values: Mapping[str,
         yield Finding("mpi.net-devices", (who, NET), f"{text}: = is NCCL's; UCX takes names as they are")
         return
     names = {device.name for nic in devices.nics for device in nic.rdma}
+    wrong: Dict[str, None] = {}
     for word in text.lstrip("^").split(","):
         name, _, port = word.partition(":")
         there = name in names and port != "" and port in seen.device_ports.get(name, (port,))
         if there or word in OTHERS or word in seen.interfaces:
             continue
         lacks = f"{name} has no port {port}" if port else f"{word} lacks its port, {word}:1"
-        why = lacks if name in names else f"no device is called {name}"
+        wrong[lacks if name in names else f"no device is called {name}"] = None
+    more = (f"and {len(wrong) - MOST} more",) if len(wrong) > MOST else ()
+    for why in (*tuple(wrong)[:MOST], *more):
         yield Finding("mpi.net-devices", (who, NET), why)
 
 

@@ -70,8 +70,13 @@ def _topology(node: Node, who: str, values: Mapping[str, str]) -> Iterator[Findi
         yield Finding("nccl.topo-unneeded", (who, TOPO), words)
     strange = dict(node.seen.strangers).get(who, ())
     if strange:
-        words = f"{values[TOPO]}: no GPU or NIC is at {', '.join(strange[:MOST])}"
+        words = f"{values[TOPO]}: no GPU or NIC is at {_some(strange)}"
         yield Finding("nccl.topo-strange", (who, TOPO), words)
+
+
+def _some(names: Tuple[str, ...]) -> str:
+    """The first of some names: a list that a user has written may have any number."""
+    return ", ".join(names[:MOST]) + (", …" if names[MOST:] else "")
 
 
 def _octal(who: str, values: Mapping[str, str]) -> Iterator[Finding]:
@@ -92,12 +97,11 @@ def _hcas(node: Node, who: str, values: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("nccl.prefix", path, f"without = it {verb} {', '.join(extra)}")
     unmatched = found.unmatched(node.rdma)
     if unmatched and not found.excludes:
-        there = ", ".join(node.rdma[:MOST]) + (", …" if node.rdma[MOST:] else "")
-        words = f"no RDMA device is called {', '.join(unmatched)}; there are {there or 'none'}"
+        words = f"no RDMA device is called {_some(unmatched)}; there are {_some(node.rdma) or 'none'}"
         yield Finding("nccl.no-match", path, words)
     portless = () if found.excludes else found.portless(node.seen.device_ports)
     if portless:
-        words = f"no RDMA device has the port of {', '.join(portless[:MOST])}: NCCL leaves it out and says nothing"
+        words = f"no RDMA device has the port of {_some(portless)}: NCCL leaves it out and says nothing"
         yield Finding("nccl.no-match", path, words)
 
 
@@ -106,7 +110,7 @@ def _sockets(node: Node, who: str, values: Mapping[str, str]) -> Iterator[Findin
         return
     found = hca.parse(values[SOCKET])
     if not found.selected(node.seen.interfaces):
-        what = "leaves no interface" if found.excludes else f"no interface is called {', '.join(found.names)}"
+        what = "leaves no interface" if found.excludes else f"no interface is called {_some(found.names)}"
         yield Finding("nccl.no-match", (who, SOCKET), what)
 
 

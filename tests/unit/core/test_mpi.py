@@ -133,6 +133,7 @@ def test_ucx_waits_for_the_class_too(tmp_path):
         ({"UCX_NET_DEVICES": "mlx5_0"}, ["mpi.net-devices"]),
         ({"UCX_NET_DEVICES": "mlx5_7:1"}, ["mpi.net-devices"]),
         ({"UCX_NET_DEVICES": "mlx5_0:2"}, ["mpi.net-devices"]),
+        ({"UCX_NET_DEVICES": ",".join(f"x{n}:1" for n in range(1000))}, ["mpi.net-devices"] * 13),
         ({"UCX_IB_TRAFFIC_CLASS": "106"}, []),
         ({"UCX_IB_TRAFFIC_CLASS": "41"}, ["mpi.class"]),
         ({"UCX_IB_TRAFFIC_CLASS": "auto"}, []),
