@@ -60,7 +60,7 @@ def audit(
     reports: dict[str, HostReport] = {}
     for item in collected:
         reports[item.host] = waivers.apply(judge(item, wants[item.host]))
-        if not isinstance(item.result, Failure):
+        if not isinstance(item.result, Failure) and reports[item.host].failure is None:
             facts.note(item.host, item.result, wants[item.host], (profiles or {}).get(item.host, ""))
         watch(reports[item.host])
     return AuditReport({host: reports[host] for host in wants if host in reports}, facts.findings(), facts)

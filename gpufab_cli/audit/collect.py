@@ -105,7 +105,7 @@ def _read(result: Result, target: Target) -> Snapshot | Failure:
     try:
         return snapshot.loads(line, SEEN_TYPES)
     except SchemaError as error:
-        return Failure(Failed.GARBAGE, f"a snapshot that cannot be read: {_short(str(error))}")
+        return Failure(Failed.GARBAGE, f"a snapshot that cannot be read: {short(str(error))}")
 
 
 def _no_snapshot(result: Result, stdout: list[str], target: Target) -> Failure:
@@ -118,13 +118,13 @@ def _no_snapshot(result: Result, stdout: list[str], target: Target) -> Failure:
             "does a shell's start-up file end the session?",
         )
     hint = f"is {target.python} there? it is connection.python in fabric.yml" if result.rc in (126, 127) else ""
-    return Failure(Failed.FAILED, f"exit {result.rc}: {_short(stderr[-1])}", hint)
+    return Failure(Failed.FAILED, f"exit {result.rc}: {short(stderr[-1])}", hint)
 
 
 def no_root(result: Result) -> str:
     """Why the core did not run as root though that was wanted; "" where it did."""
     lines = (line for line in _lines(result.stderr) if line.startswith(stub.REFUSED))
-    return _short(next(lines, "")[len(stub.REFUSED) :])
+    return short(next(lines, "")[len(stub.REFUSED) :])
 
 
 def _lines(output: bytes) -> list[str]:
@@ -132,10 +132,10 @@ def _lines(output: bytes) -> list[str]:
 
 
 def _first(lines: list[str]) -> str:
-    return repr(_short(next((line.strip() for line in lines if line.strip()), "")))
+    return repr(short(next((line.strip() for line in lines if line.strip()), "")))
 
 
-def _short(line: str) -> str:
+def short(line: str) -> str:
     """One printable line of bounded length: a host's output must not reach the terminal's escape codes."""
     clean = "".join(char if char.isprintable() else "?" for char in line)
     return clean if len(clean) <= LINE_LENGTH else clean[: LINE_LENGTH - 1] + "…"

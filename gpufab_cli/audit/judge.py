@@ -1,11 +1,13 @@
 """One host's snapshot against what is wanted of it. Pure: the plan that decides an apply decides the audit too."""
 
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import PurePath
 from typing import Any
 
-from gpufab_cli.audit.collect import Collected, Failure, Wants
+from gpufab_cli.audit.collect import Collected, Failed, Failure, Wants, short
 from gpufab_cli.catalogue import Severity, catalogue
 from gpufab_cli.module_utils import planning
 from gpufab_cli.module_utils.change import Change, Finding, Impact, Path, Pending, Plan, Step, Unknown
@@ -110,20 +112,30 @@ class HostReport:
 
 
 def judge(collected: Collected, wants: Wants) -> HostReport:
-    """The report of one host."""
+    """The report of one host. What gpufab stumbles over in its snapshot holds up no other host, and is no pass."""
     if isinstance(collected.result, Failure):
         return HostReport(collected.host, failure=collected.result)
-    rows: list[Row] = [_no_root(collected.no_root)] if collected.no_root else []
+    try:
+        return _judged(collected.host, collected.result, wants, collected.no_root)
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        at = f"{PurePath(where.filename).name}:{where.lineno}"
+        message = f"its snapshot cannot be judged: {type(error).__name__} at {at}: {short(str(error))}"
+        return HostReport(collected.host, failure=Failure(Failed.FAILED, message, "this is a bug in gpufab"))
+
+
+def _judged(host: str, snapshot: Snapshot, wants: Wants, no_root: str) -> HostReport:
+    rows: list[Row] = [_no_root(no_root)] if no_root else []
     work: dict[str, Work] = {}
     for feature, want in wants.items():
-        plan = _plan(feature, collected.result, want)
+        plan = _plan(feature, snapshot, want)
         if plan is None:
             rows.append(Row(Kind.UNKNOWN, "host.no-wish", feature, reason="taken for another wish"))
             work[feature] = Work.SOME
         else:
             rows += _rows(feature, plan, _rails(want))
             work[feature] = _work(plan)
-    return HostReport(collected.host, tuple(rows), work)
+    return HostReport(host, tuple(rows), work)
 
 
 def _plan(feature: str, snapshot: Snapshot, want: Any) -> Plan | None:

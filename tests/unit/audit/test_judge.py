@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpufab_cli.audit import judge as judging
+from gpufab_cli.audit.audit import audit
 from gpufab_cli.audit.collect import Collected, Failed, Failure
 from gpufab_cli.audit.judge import Kind, Place, State, Work, judge
 from gpufab_cli.module_utils.change import ABSENT, Impact, Pending, Plan, Unknown
@@ -107,6 +108,27 @@ def test_no_snapshot_is_unknown(kind):
     failure = Failure(kind, "why")
     found = judge(Collected("gpu01", failure), WANTS["gpu01"])
     assert (found.failure, found.state, found.rows, found.work) == (failure, State.UNKNOWN, (), {})
+
+
+def test_what_gpufab_stumbles_over_holds_up_no_other_host_and_is_no_pass(monkeypatch):
+    """Whatever a node or its users have written there, the audit of the fleet goes on."""
+    plan = judging.planning.plan
+
+    def stumble(feature, snapshot, want):
+        if snapshot.boot_id == "odd":
+            raise ValueError("\x1b[31m" + "9" * 5000)
+        return plan(feature, snapshot, want)
+
+    monkeypatch.setattr(judging.planning, "plan", stumble)
+    collected = [Collected("gpu01", replace(in_sync(), boot_id="odd")), Collected("gpu02", in_sync())]
+    found = audit(collected, {"gpu01": WANTS["gpu01"], "gpu02": WANTS["gpu01"]})
+    failure = found.hosts["gpu01"].failure
+    assert failure.kind is Failed.FAILED
+    assert failure.message.startswith("its snapshot cannot be judged: ValueError at test_judge.py:")
+    assert failure.message.isprintable()
+    assert len(failure.message) < 300
+    assert found.hosts["gpu02"].state is State.IN_SYNC
+    assert found.exit_code == 3
 
 
 def test_a_snapshot_of_an_older_wish_does_not_stand_for_the_new_one():
