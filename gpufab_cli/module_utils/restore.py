@@ -54,7 +54,9 @@ def _restore_one(host: Host, name: str, want: Any, phase: Phase, order: Order) -
         return _converge(host, name, want, phase, order)
     except (HostError, SchemaError) as error:
         _say(f"{phase.name}: {name}: {error}")
-        return False
+    except Exception as error:  # a mistake of gpufab's own must not cost the other wishes a boot either
+        _say(f"{phase.name}: {name}: unexpected {type(error).__name__}: {error}")
+    return False
 
 
 def _converge(host: Host, name: str, want: Any, phase: Phase, order: Order) -> bool:

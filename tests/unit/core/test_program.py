@@ -50,6 +50,20 @@ def test_one_damaged_file_keeps_no_other_wish_from_its_turn(toys, text, capsys):
     assert "late: alpha: " in capsys.readouterr().err
 
 
+def test_a_feature_s_own_mistake_keeps_no_other_wish_from_its_turn(toys, capsys, monkeypatch):
+    host = remembering(node(p=1))
+    kept(host, "alpha")
+    kept(host, "toy")
+
+    def stumble(*_):
+        raise ValueError("embedded null byte")
+
+    monkeypatch.setattr(toys[0], "gather", stumble)
+    assert not restore(host, LATE)
+    assert values(host) == {"p/a": "2", "p/b": "2"}
+    assert "late: alpha: unexpected ValueError: embedded null byte" in capsys.readouterr().err
+
+
 def test_without_a_memory_of_management_ports_nothing_is_touched(toys):
     host = node(p=1)
     kept(host, "toy")
