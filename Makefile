@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LINTED := gpufab_cli tests molecule benchmarks
 ALL_SCENARIOS := $(notdir $(patsubst %/molecule.yml,%,$(wildcard molecule/*/molecule.yml)))
-LONGEST := sriov ofed
+LONGEST := ofed nccl
 SCENARIOS := $(LONGEST) $(filter-out $(LONGEST),$(ALL_SCENARIOS))
 # Tests start thousands of short programs: none is to be compiled anew each time.
 unexport PYTHONDONTWRITEBYTECODE

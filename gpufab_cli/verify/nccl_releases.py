@@ -1,4 +1,8 @@
-"""Since which release NCCL reads a variable, by the tags of NVIDIA/nccl; what is not here may be as old as any."""
+"""Since which release NCCL reads a variable, by the tags of NVIDIA/nccl; what is not here may be as old as any.
+
+The node core has a table of its own, and a test holds one against the other: verify takes nothing from the core, whose
+mistakes it is there to find.
+"""
 
 Version = tuple[int, ...]
 

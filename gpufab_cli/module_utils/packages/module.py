@@ -24,7 +24,7 @@ MADE: Dict[str, Any] = {
         "description": "Steps that the tasks since the first call were to make; each is proven to be made.",
     }
 }
-TODO = {
+RETURNED = {
     "todo": ("bool", "Whether there is work for the tasks that follow."),
     "work": ("dict", "The parameters of these tasks; empty where there is none, and in check mode."),
 }
