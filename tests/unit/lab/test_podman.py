@@ -35,3 +35,15 @@ def test_a_container_that_cannot_be_removed_is_an_error(calls):
     calls.failures = ("storage is broken", "storage is broken")
     with pytest.raises(LabError, match="storage is broken"):
         podman.remove("node")
+
+
+def test_the_runtime_follows_the_kernel_s_control_groups_and_costs_no_call(calls, monkeypatch, tmp_path):
+    monkeypatch.setattr(podman, "_UNIFIED", tmp_path / "cgroup.controllers")
+    monkeypatch.setattr(podman.shutil, "which", {"runc": "/usr/sbin/runc"}.get)
+    assert podman.runtime() == ["--runtime", "runc"]
+    monkeypatch.setattr(podman.shutil, "which", lambda _: None)
+    with pytest.raises(LabError, match="needs runc"):
+        podman.runtime()
+    (tmp_path / "cgroup.controllers").touch()
+    assert podman.runtime() == []
+    assert calls == []
