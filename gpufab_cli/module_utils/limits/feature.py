@@ -10,7 +10,7 @@ from ..devices import Devices
 from ..host import Host, Reader
 from ..snapshot import Snapshot
 from .files import LOGINS, content, is_, limit
-from .gather import SYSTEMD, gather
+from .gather import SYSTEMD, gather, running
 from .seen import LimitsSeen, ServiceSeen
 from .want import LimitsWant
 
@@ -18,6 +18,7 @@ FEATURE = "limits"
 FILES = "limits files"
 RESTART = "restart"
 RESTART_SECONDS = 120.0
+START_SECONDS = 5
 
 
 class Limits:
@@ -47,13 +48,25 @@ class Limits:
     def apply(self, step: Step, host: Host) -> None:
         """Restart the service, or write the files and have systemd read them."""
         if step.name.startswith(RESTART):
-            host.run("systemctl", RESTART, step.changes[0].path[0], seconds=RESTART_SECONDS)
+            _restart(host, step.changes[0])
             return
         for change in step.changes:
             if change.where is Where.PERSISTED:
                 _write(host, change)
         if host.exists(SYSTEMD):
             host.run("systemctl", "daemon-reload")
+
+
+def _restart(host: Host, change: Change) -> None:
+    """Restart a service, and wait for its limit: systemd may be content with a process that is forked but still has
+    systemd's own limits (systemd.service(5), Type=simple). Whether it came is read back by who asked for the step.
+    """
+    unit = change.path[0]
+    host.run("systemctl", RESTART, unit, seconds=RESTART_SECONDS)
+    for _ in range(START_SECONDS * 5):
+        if is_(running(host, unit), change.desired):
+            return
+        host.sleep(0.2)
 
 
 def _write(host: Host, change: Change) -> None:

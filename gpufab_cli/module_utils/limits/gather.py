@@ -43,15 +43,26 @@ def _services(host: Reader, want: LimitsWant) -> Union[Dict[str, ServiceSeen], U
     """Those that the node has, by their own names: sshd.service is another name of ssh.service on Debian."""
     found: Dict[str, ServiceSeen] = {}
     for name in want.services:
-        output = host.query("systemctl", "show", MEMORY_LIMIT, f"{name}.service")
-        if isinstance(output, Unknown) or output.rc != 0:
-            return output if isinstance(output, Unknown) else Unknown(f"systemctl show: {output.error}")
-        shows = dict(line.partition("=")[::2] for line in output.stdout.splitlines())
-        if "LoadState" not in shows:
-            return Unknown("systemctl show: printed what no known release prints")
+        shows = _shows(host, f"{name}.service")
+        if isinstance(shows, Unknown):
+            return shows
         if shows["LoadState"] == "loaded":
             found[shows.get("Id", f"{name}.service")] = _service(host, shows)
     return found
+
+
+def running(host: Reader, unit: str) -> Limit:
+    """What the main process of a unit has now; ABSENT when none runs."""
+    shows = _shows(host, unit)
+    return shows if isinstance(shows, Unknown) else _service(host, shows).running
+
+
+def _shows(host: Reader, unit: str) -> Union[Dict[str, str], Unknown]:
+    output = host.query("systemctl", "show", MEMORY_LIMIT, unit)
+    if isinstance(output, Unknown) or output.rc != 0:
+        return output if isinstance(output, Unknown) else Unknown(f"systemctl show: {output.error}")
+    shows = dict(line.partition("=")[::2] for line in output.stdout.splitlines())
+    return shows if "LoadState" in shows else Unknown("systemctl show: printed what no known release prints")
 
 
 def _service(host: Reader, shows: Dict[str, str]) -> ServiceSeen:

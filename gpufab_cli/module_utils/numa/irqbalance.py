@@ -6,10 +6,10 @@ unit takes its arguments from environment files, of which the last one holds.
 """
 
 import re
-from typing import Dict, Iterable
+from typing import Dict, Iterable, Tuple
 
 from ..change import ABSENT, Step, Unknown
-from ..host import Host, Reader
+from ..host import Host, HostError, Reader
 from ..processes import processes
 from .seen import IrqbalanceSeen, Text
 
@@ -20,6 +20,9 @@ POLICY = "/etc/gpufab/irqbalance-policy"
 ENVIRONMENT = "/etc/gpufab/irqbalance.env"
 DROP_IN = "/etc/systemd/system/irqbalance.service.d/90-gpufab.conf"
 FILES = (POLICY, ENVIRONMENT, DROP_IN)
+PROCESS = (PROGRAM, "policy")
+"""Path of the change that the process which runs has the policy."""
+START_SECONDS = 5
 SITE = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance")
 """Where Debian and the RHEL family keep the arguments."""
 OPTION = "--policyscript"
@@ -68,20 +71,23 @@ def _policy(ports: Iterable[str]) -> str:
 
 def read(host: Reader) -> IrqbalanceSeen:
     """irqbalance as it is; nothing of it where it is not installed."""
-    pids = [process.pid for process in processes(host) if process.name == PROGRAM]
-    if not host.installed(PROGRAM) and not pids:
+    lines = _command_lines(host)
+    if not host.installed(PROGRAM) and not lines:
         return IrqbalanceSeen()
     return IrqbalanceSeen(
-        running=bool(pids),
-        told=all(_told(host, pid) for pid in pids),
+        running=bool(lines),
+        told=all(isinstance(line, str) and f"{OPTION}={POLICY}" in line.split("\0") for line in lines),
         arguments=arguments(host),
         files={path: host.read(path) for path in FILES},
     )
 
 
-def _told(host: Reader, pid: str) -> bool:
-    line = host.read(f"/proc/{pid}/cmdline")
-    return isinstance(line, str) and f"{OPTION}={POLICY}" in line.split("\0")
+def _command_lines(host: Reader) -> Tuple[Text, ...]:
+    """What the processes of that name were started with. One that begins or ends, or has just been forked to ask the
+    policy, has the name and no line (fs/proc/base.c, get_mm_cmdline): it tells nothing.
+    """
+    found = (host.read(f"/proc/{process.pid}/cmdline") for process in processes(host) if process.name == PROGRAM)
+    return tuple(line for line in found if line is not ABSENT and line != "")
 
 
 def apply(host: Host, step: Step) -> None:
@@ -92,6 +98,27 @@ def apply(host: Host, step: Step) -> None:
             host.remove(path)
         elif path in FILES:
             host.put(path, f"{change.desired}\n".encode(), 0o755 if path == POLICY else 0o644)
-    if host.exists(SYSTEMD):
-        host.run("systemctl", "daemon-reload")
-        host.run("systemctl", "try-restart", UNIT)
+    if not host.exists(SYSTEMD):
+        return
+    host.run("systemctl", "daemon-reload")
+    if any(change.path == PROCESS for change in step.changes):
+        _start_anew(host)
+
+
+def _start_anew(host: Host) -> None:
+    """Restart what runs; where it is gone, as it did not bear its new arguments and these are undone, start it.
+
+    systemd is content once the process is forked (systemd.service(5), Type=simple): whether it took its arguments shows
+    a moment later.
+
+    Raises:
+        HostError: systemd refuses, or irqbalance does not stay.
+    """
+    host.run("systemctl", "try-restart" if _command_lines(host) else "restart", UNIT)
+    for _ in range(START_SECONDS * 5):
+        host.sleep(0.2)
+        if _command_lines(host):
+            break
+    host.sleep(0.2)
+    if not _command_lines(host):
+        raise HostError(f"{UNIT} was started anew and does not run: see journalctl -u {UNIT}")

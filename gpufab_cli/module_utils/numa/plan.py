@@ -48,12 +48,15 @@ def _irqbalance(seen: NumaSeen, want: NumaWant) -> Iterator[Change]:
     if not (want.irqbalance and want.ports and state.files):
         return
     site = state.arguments
+    stale = False
     for path, text in irqbalance.contents(site if isinstance(site, str) else "", want.addresses).items():
         if isinstance(site, Unknown) or state.files[path] != text:
             found = site if isinstance(site, Unknown) else state.files[path]
+            stale = True
             yield Change((path,), found, text, "numa.irqbalance", Where.PERSISTED)
-    if state.running and not state.told:
-        yield Change(("irqbalance", "policy"), "none of gpufab's", "gpufab's", "numa.irqbalance")
+    if state.running and (stale or not state.told):
+        found = "that of older files" if state.told else "none of gpufab's"
+        yield Change(irqbalance.PROCESS, found, "gpufab's", "numa.irqbalance")
 
 
 def _policy_taken(seen: NumaSeen, want: NumaWant) -> str:

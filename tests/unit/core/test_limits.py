@@ -123,6 +123,15 @@ def test_a_drop_in_of_a_later_name_is_a_failure_by_name_and_undone():
     assert not FILES & set(host.files)
 
 
+def test_a_service_that_systemd_has_only_forked_yet_is_waited_for():
+    host = SystemdHost()
+    begun = []
+    host._restart = begun.append
+    host.sleep = lambda seconds: SystemdHost._restart(host, begun[-1])
+    assert run(host).failures(check=False) == ()
+    assert begun == list(UNITS)
+
+
 def test_a_service_that_keeps_its_limit_when_restarted_is_a_failure():
     host = SystemdHost()
     host._restart = lambda unit: None

@@ -184,6 +184,8 @@ def test_a_write_that_fails_takes_the_port_back_to_what_it_was(tmp_path):
 
 # ---- irqbalance ------------------------------------------------------------------------------------------------------
 
+GPUFABS = f"--policyscript={irqbalance.POLICY}"
+
 
 @pytest.fixture
 def balanced(tmp_path):
@@ -241,23 +243,79 @@ def test_a_node_without_ports_has_nothing_to_keep_irqbalance_from(balanced):
     assert not balanced.exists(irqbalance.POLICY)
 
 
-def test_one_that_runs_without_it_is_named_and_started_anew(balanced):
+@pytest.fixture
+def booted(balanced):
+    """With systemd, and irqbalance running as the site has it."""
     balanced.files["/run/systemd/system/x"] = ""
-    start(balanced)
-    wish = want(balanced, irqbalance=True)
-    step = next(step for step in plan(balanced, wish).steps if step.name == "numa irqbalance")
-    assert ("irqbalance", "policy") in {change.path for change in step.changes}
     balanced.answers[("systemctl", "daemon-reload")] = ok("")
-    balanced.answers[("systemctl", "try-restart", irqbalance.UNIT)] = lambda: (
-        start(balanced, f"--policyscript={irqbalance.POLICY}") or ok("")
-    )
-    assert run(balanced, wish).failures(False) == ()
-    assert plan(balanced, wish).clean
+    start(balanced)
+    return balanced
+
+
+def restarts(host, verb, then):
+    """What becomes of irqbalance once systemd has been told to start it anew."""
+    host.answers[("systemctl", verb, irqbalance.UNIT)] = lambda: (then(), ok(""))[1]
+
+
+def irqbalance_step(outcome):
+    return next(r for r in outcome.steps if r.step.name == "numa irqbalance")
+
+
+def test_one_that_runs_without_it_is_named_and_started_anew(booted):
+    wish = want(booted, irqbalance=True)
+    step = next(step for step in plan(booted, wish).steps if step.name == "numa irqbalance")
+    assert irqbalance.PROCESS in {change.path for change in step.changes}
+    restarts(booted, "try-restart", lambda: start(booted, GPUFABS))
+    assert run(booted, wish).failures(False) == ()
+    assert plan(booted, wish).clean
+
+
+def test_one_whose_files_are_older_is_started_anew(booted):
+    start(booted, GPUFABS)
+    begun = []
+    restarts(booted, "try-restart", lambda: begun.append(1))
+    assert run(booted, want(booted, irqbalance=True)).failures(False) == ()
+    assert begun == [1]
+
+
+def test_one_that_does_not_run_is_not_started(booted):
+    del booted.files["/proc/77/comm"], booted.files["/proc/77/cmdline"]
+    assert run(booted, want(booted, irqbalance=True)).failures(False) == ()
+    assert not any("restart" in write[1] for write in booted.writes if write[0] == "systemctl")
+
+
+def test_a_process_without_a_command_line_tells_nothing(booted):
+    """A child of it between fork and exec, or that has ended; and itself before it has its arguments."""
+    start(booted, GPUFABS)
+    booted.files["/proc/78/comm"] = "irqbalance\n"
+    booted.files["/proc/78/cmdline"] = ""
+    assert irqbalance.read(booted).told is True
+    booted.files["/proc/77/cmdline"] = ""
+    assert irqbalance.read(booted).running is False
+
+
+def test_one_that_takes_a_moment_is_waited_for(booted):
+    restarts(booted, "try-restart", lambda: booted.files.update({"/proc/77/cmdline": ""}))
+    booted.sleep = lambda seconds: start(booted, GPUFABS)
+    assert run(booted, want(booted, irqbalance=True)).failures(False) == ()
+
+
+def test_one_that_does_not_bear_its_arguments_is_a_failure_and_runs_as_before(booted):
+    """A release that does not know the option says so and ends."""
+    wish = want(booted, irqbalance=True)
+    restarts(booted, "try-restart", lambda: [booted.files.pop(f"/proc/77/{name}") for name in ("comm", "cmdline")])
+    restarts(booted, "restart", lambda: start(booted))
+    result = irqbalance_step(run(booted, wish))
+    assert result.status is Status.FAILED
+    assert "irqbalance.service was started anew and does not run" in result.reason
+    assert result.reason.endswith("; undone")
+    assert irqbalance.read(booted).running
+    assert not booted.exists(irqbalance.ENVIRONMENT)
 
 
 def test_a_policy_of_the_site_s_own_is_not_fought(balanced):
     balanced.files["/etc/sysconfig/irqbalance"] = "IRQBALANCE_ARGS=--policyscript=/etc/site-policy\n"
-    result = next(r for r in run(balanced, want(balanced, irqbalance=True)).steps if r.step.name == "numa irqbalance")
+    result = irqbalance_step(run(balanced, want(balanced, irqbalance=True)))
     assert result.status is Status.BLOCKED
     assert "--policyscript=/etc/site-policy" in result.reason
 
