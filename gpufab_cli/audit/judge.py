@@ -1,13 +1,11 @@
 """One host's snapshot against what is wanted of it. Pure: the plan that decides an apply decides the audit too."""
 
-import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import PurePath
 from typing import Any
 
-from gpufab_cli.audit.collect import Collected, Failed, Failure, Wants, short
+from gpufab_cli.audit.collect import Collected, Failure, Wants, short
 from gpufab_cli.catalogue import Severity, catalogue
 from gpufab_cli.module_utils import planning
 from gpufab_cli.module_utils.change import Change, Finding, Impact, Path, Pending, Plan, Step, Unknown
@@ -15,6 +13,7 @@ from gpufab_cli.module_utils.desired import wish_digest
 from gpufab_cli.module_utils.features import FEATURES
 from gpufab_cli.module_utils.schema import PciAddress, SchemaError, decode
 from gpufab_cli.module_utils.snapshot import Snapshot
+from gpufab_cli.module_utils.texts import blame
 
 
 class Kind(StrEnum):
@@ -112,30 +111,32 @@ class HostReport:
 
 
 def judge(collected: Collected, wants: Wants) -> HostReport:
-    """The report of one host. What gpufab stumbles over in its snapshot holds up no other host, and is no pass."""
+    """The report of one host. What gpufab stumbles over holds up no other host or feature, and is no pass."""
     if isinstance(collected.result, Failure):
         return HostReport(collected.host, failure=collected.result)
-    try:
-        return _judged(collected.host, collected.result, wants, collected.no_root)
-    except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        at = f"{PurePath(where.filename).name}:{where.lineno}"
-        message = f"its snapshot cannot be judged: {type(error).__name__} at {at}: {short(str(error))}"
-        return HostReport(collected.host, failure=Failure(Failed.FAILED, message, "this is a bug in gpufab"))
-
-
-def _judged(host: str, snapshot: Snapshot, wants: Wants, no_root: str) -> HostReport:
-    rows: list[Row] = [_no_root(no_root)] if no_root else []
+    snapshot = collected.result
+    rows: list[Row] = [_no_root(collected.no_root)] if collected.no_root else []
     work: dict[str, Work] = {}
     for feature, want in wants.items():
+        found, work[feature] = _judged(feature, snapshot, want)
+        rows += found
+    return HostReport(collected.host, tuple(rows), work)
+
+
+def _judged(feature: str, snapshot: Snapshot, want: Any) -> tuple[list[Row], Work]:
+    if feature in snapshot.stumbles:
+        return [_stumbled(feature, snapshot.stumbles[feature])], Work.SOME
+    try:
         plan = _plan(feature, snapshot, want)
         if plan is None:
-            rows.append(Row(Kind.UNKNOWN, "host.no-wish", feature, reason="taken for another wish"))
-            work[feature] = Work.SOME
-        else:
-            rows += _rows(feature, plan, _rails(want))
-            work[feature] = _work(plan)
-    return HostReport(host, tuple(rows), work)
+            return [Row(Kind.UNKNOWN, "host.no-wish", feature, reason="taken for another wish")], Work.SOME
+        return list(_rows(feature, plan, _rails(want))), _work(plan)
+    except Exception as error:
+        return [_stumbled(feature, blame(error))], Work.SOME
+
+
+def _stumbled(feature: str, reason: str) -> Row:
+    return Row(Kind.UNKNOWN, "host.stumbled", feature, reason=short(reason))
 
 
 def _plan(feature: str, snapshot: Snapshot, want: Any) -> Plan | None:

@@ -1,7 +1,7 @@
 """Plan a feature on a snapshot as every user of a plan does: with its wish kept, and no reset asked for twice."""
 
 from dataclasses import replace
-from typing import Any, Mapping
+from typing import Any, Dict, Mapping
 
 from . import desired, record
 from .change import Plan
@@ -9,16 +9,33 @@ from .devices import gather as gather_devices
 from .feature import Feature
 from .host import Reader
 from .snapshot import Snapshot
+from .texts import blame
 
 
-def take(host: Reader, features: Mapping[str, Feature], wants: Mapping[str, Any]) -> Snapshot:
-    """One look at the node, as far as the wishes ask for it."""
+def take(
+    host: Reader, features: Mapping[str, Feature], wants: Mapping[str, Any], *, stumbling: bool = False
+) -> Snapshot:
+    """One look at the node, as far as the wishes ask for it.
+
+    Args:
+        stumbling: for an audit: an unexpected exception of one feature is noted, and costs no other its values.
+    """
     devices = gather_devices(host)
+    seen: Dict[str, Any] = {}
+    stumbles: Dict[str, str] = {}
+    for name, want in wants.items():
+        try:
+            seen[name] = features[name].gather(host, devices, want)
+        except Exception as error:
+            if not stumbling:
+                raise
+            stumbles[name] = blame(error)
     return Snapshot(
         boot_id=_line(host, "/proc/sys/kernel/random/boot_id"),
         uid=host.uid(),
         devices=devices,
-        seen={name: features[name].gather(host, devices, want) for name, want in wants.items()},
+        seen=seen,
+        stumbles=stumbles,
         desired={name: desired.digest(host, name) for name in wants if features[name].restored},
         wishes={name: desired.wish_digest(name, want) for name, want in wants.items()},
         records={name: record.read(host, name) for name in wants},

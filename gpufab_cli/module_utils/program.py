@@ -30,7 +30,7 @@ def collect(host: Reader, stdin: TextIO, stdout: TextIO) -> int:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         print(f"gpufab: wishes on stdin: {error}", file=sys.stderr)  # noqa: T201
         return USAGE
-    text = snapshot.dumps(planning.take(host, FEATURES, wants))
+    text = snapshot.dumps(planning.take(host, FEATURES, wants, stumbling=True))
     stdout.write(f"{MARKER}\n{text}\n")
     return OK
 

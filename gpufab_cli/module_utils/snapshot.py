@@ -29,6 +29,8 @@ class Snapshot:
     records: Dict[str, Record] = field(default_factory=dict)
     wishes: Dict[str, str] = field(default_factory=dict)
     """Digests of what each feature was asked for: a plan for another wish may miss what this one did not read."""
+    stumbles: Dict[str, str] = field(default_factory=dict)
+    """Features that have no Seen, as an unexpected exception came in between, and which."""
     format: int = FORMAT
     kernel: str = ""
 

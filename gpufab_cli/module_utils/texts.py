@@ -38,3 +38,13 @@ def parse_json(text: str) -> Any:
         return json.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+def blame(error: BaseException) -> str:
+    """An unexpected exception in a line, with the place it came from."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    file = trace.tb_frame.f_code.co_filename.rpartition("/")[2] if trace is not None else ""
+    at = f" at {file}:{trace.tb_lineno}" if trace is not None else ""
+    return f"{type(error).__name__}{at}: {error}"

@@ -122,13 +122,29 @@ def test_what_gpufab_stumbles_over_holds_up_no_other_host_and_is_no_pass(monkeyp
     monkeypatch.setattr(judging.planning, "plan", stumble)
     collected = [Collected("gpu01", replace(in_sync(), boot_id="odd")), Collected("gpu02", in_sync())]
     found = audit(collected, {"gpu01": WANTS["gpu01"], "gpu02": WANTS["gpu01"]})
-    failure = found.hosts["gpu01"].failure
-    assert failure.kind is Failed.FAILED
-    assert failure.message.startswith("its snapshot cannot be judged: ValueError at test_judge.py:")
-    assert failure.message.isprintable()
-    assert len(failure.message) < 300
-    assert found.hosts["gpu02"].state is State.IN_SYNC
-    assert found.exit_code == 3
+    rows = found.hosts["gpu01"].rows
+    assert [(row.kind, row.code, row.feature) for row in rows] == [
+        (Kind.UNKNOWN, "host.stumbled", feature) for feature in WANTS["gpu01"]
+    ]
+    assert rows[0].reason.startswith("ValueError at test_judge.py:")
+    assert rows[0].reason.isprintable()
+    assert len(rows[0].reason) < 300
+    assert {host: report.state for host, report in found.hosts.items()} == {
+        "gpu01": State.UNKNOWN,
+        "gpu02": State.IN_SYNC,
+    }
+
+
+def test_what_one_feature_stumbled_over_on_the_node_costs_no_other_its_values():
+    snapshot = in_sync()
+    left = {name: seen for name, seen in snapshot.seen.items() if name != "roce"}
+    found = judge(
+        Collected("gpu01", replace(snapshot, seen=left, stumbles={"roce": "KeyError at x.py:1"})), WANTS["gpu01"]
+    )
+    assert [(row.code, row.feature, row.reason) for row in found.rows] == [
+        ("host.stumbled", "roce", "KeyError at x.py:1")
+    ]
+    assert (found.state, found.work) == (State.UNKNOWN, {"node": Work.NONE, "roce": Work.SOME})
 
 
 def test_a_snapshot_of_an_older_wish_does_not_stand_for_the_new_one():

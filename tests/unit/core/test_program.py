@@ -6,6 +6,8 @@ import json
 import pytest
 
 from gpufab_cli.module_utils import desired, program
+from gpufab_cli.module_utils.host import ForbiddenQueryError
+from gpufab_cli.module_utils.links.feature import Links
 from gpufab_cli.module_utils.restore import LATE, Phase, restore
 
 from .test_converge import Toy, ToyWant, node, values
@@ -92,6 +94,23 @@ def test_a_snapshot_comes_behind_its_marker():
     marker, text = out.getvalue().splitlines()
     assert marker == program.MARKER
     assert json.loads(text)["boot_id"] == "boot-1"
+
+
+def test_what_one_feature_stumbles_over_costs_no_other_its_values(monkeypatch):
+    """Such as a netdev whose name no query allows."""
+
+    def stumble(*_):
+        raise ForbiddenQueryError("ethtool -a x;y")
+
+    monkeypatch.setattr(Links, "gather", stumble)
+    out = io.StringIO()
+    wants = {"node": {"features": []}, "links": {"ports": []}}
+    assert program.collect(node(), io.StringIO(json.dumps({"wants": wants})), out) == program.OK
+    found = json.loads(out.getvalue().splitlines()[1])
+    assert set(found["seen"]) == {"node"}
+    (reason,) = found["stumbles"].values()
+    assert reason.startswith("ForbiddenQueryError at test_program.py:")
+    assert reason.endswith(": ethtool -a x;y")
 
 
 @pytest.mark.parametrize("argv", [[], ["restore"], ["restore", "soon"], ["restore", "device"], ["collect", "x"]])
