@@ -15,6 +15,7 @@ from .seen import Database, PackagesSeen
 VERSIONLOCK_CONF, DNF_CONF = "/etc/dnf/plugins/versionlock.conf", "/etc/dnf/dnf.conf"
 _OFF = r"^[ \t]*%s[ \t]*[=:][ \t]*(?:0|no|false|off)[ \t]*$"
 OPENIBD = ("/etc/init.d/openibd", "/lib/systemd/system/openibd.service", "/usr/lib/systemd/system/openibd.service")
+OPENIB_CONF = "/etc/infiniband/openib.conf"
 _PYTHONS = ("/usr/local/lib", "/usr/lib", "/usr/lib64", "/usr/local/lib64", "/opt/conda/lib")
 _BUNDLED = "nvidia/nccl/lib/libnccl.so.2"
 
@@ -40,9 +41,17 @@ def gather(host: Reader, want: Want) -> PackagesSeen:
         module=kernel.module(host) if made.name == "ofed" else None,
         vfs=kernel.has_vfs(host),
         reloads=any(host.exists(path) for path in OPENIBD),
+        burns=_burns(host),
         locks_work=platform.manager == "apt" or _locks_work(host),
         bundled=tuple(_bundled(host)) if made.name == "nccl" else (),
     )
+
+
+def _burns(host: Reader) -> bool:
+    """Whether openibd runs the vendor's firmware updater whenever it starts: mlnx-fw-updater adds the line, with no."""
+    text = host.read(OPENIB_CONF)
+    lines = re.findall(r"^[ \t]*RUN_FW_UPDATER_ONBOOT[ \t]*=[ \t]*[\"']?(\w*)", str(text), re.MULTILINE)
+    return isinstance(text, Unknown) or lines[-1:] == ["yes"]
 
 
 def _locks_work(host: Reader) -> bool:

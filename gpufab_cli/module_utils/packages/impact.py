@@ -22,7 +22,8 @@ BURN = frozenset({Impact.FIRMWARE_RESET})
 
 def of_reload(seen: PackagesSeen, devices: Devices) -> FrozenSet[Impact]:
     """What is lost while the drivers are loaded anew, or are gone."""
-    return RELOAD | (frozenset({Impact.VF_LOSS}) if seen.vfs else frozenset()) | _management(devices)
+    vfs = frozenset({Impact.VF_LOSS}) if seen.vfs else frozenset()
+    return RELOAD | vfs | (BURN if seen.burns else frozenset()) | _management(devices)
 
 
 def of_changes(

@@ -78,6 +78,7 @@ class PackagesSeen:
         vfs: whether some of the vendor's NICs have VFs, which go with the driver.
         built: of each DKMS module of the set whether it is built for the running kernel.
         reloads: whether openibd is there to load the drivers anew.
+        burns: whether it burns firmware each time it does, or cannot be told not to.
         locks_work: whether versions can be pinned: dnf needs a plugin for that.
         bundled: NCCL libraries that frameworks bring with them.
     """
@@ -92,5 +93,6 @@ class PackagesSeen:
     module: Optional[Module] = None
     vfs: bool = False
     reloads: bool = False
+    burns: bool = False
     locks_work: bool = True
     bundled: Tuple[str, ...] = ()

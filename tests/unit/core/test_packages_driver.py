@@ -48,6 +48,13 @@ def test_a_reload_takes_the_vfs_along():
         assert (Impact.VF_LOSS in step.impact) is vfs
 
 
+@pytest.mark.parametrize("burns", [True, False])
+def test_a_reload_that_burns_firmware_takes_the_consent_of_that(burns):
+    module = Module("AAA", "BBB", "/lib/modules/x/updates/y.ko")
+    (step,) = planned(as_wanted(DOCA, module=module, reloads=True, burns=burns), DOCA).steps
+    assert (Impact.FIRMWARE_RESET in step.impact) is burns
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [

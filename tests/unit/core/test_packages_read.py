@@ -8,7 +8,7 @@ from gpufab_cli.module_utils.features import FEATURES, SEEN_TYPES
 from gpufab_cli.module_utils.packages import database, kernel
 from gpufab_cli.module_utils.packages.apt import simulated
 from gpufab_cli.module_utils.packages.dnf import offered, removing
-from gpufab_cli.module_utils.packages.gather import gather, versions
+from gpufab_cli.module_utils.packages.gather import OPENIB_CONF, gather, versions
 from gpufab_cli.module_utils.packages.next_kernel import next_kernel
 from gpufab_cli.module_utils.packages.platforms import Platform, identify
 from gpufab_cli.module_utils.packages.seen import KernelState, Module, Package
@@ -321,6 +321,24 @@ def test_vfs_are_seen_whatever_is_told_of_the_driver():
     for count, vfs in (("8", True), ("0", False)):
         seen = gather(FakeHost({**card, f"{CARD}/sriov_numvfs": count}, answers=UNAME), DOCA)
         assert (seen.vfs, gather(FakeHost(card, answers=UNAME), DOCA).vfs) == (vfs, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "burns"),
+    [
+        ("ONBOOT=yes\nRUN_FW_UPDATER_ONBOOT=no\n", False),
+        ("ONBOOT=yes\n", False),
+        ("#RUN_FW_UPDATER_ONBOOT=yes\n", False),
+        ("RUN_FW_UPDATER_ONBOOT=yes\n", True),
+        ("RUN_FW_UPDATER_ONBOOT=no\nRUN_FW_UPDATER_ONBOOT=yes\n", True),
+        (ABSENT, False),
+        (Unknown("Permission denied"), True),
+    ],
+)
+def test_openibd_burns_firmware_where_it_is_told_to_or_may_be(text, burns):
+    files = {"/etc/os-release": "ID=debian\nVERSION_ID=12\n"}
+    host = FakeHost({**files, **({} if text is ABSENT else {OPENIB_CONF: text})}, answers=UNAME)
+    assert gather(host, DOCA).burns is burns
 
 
 @pytest.mark.parametrize("said", [ok(""), failed("modinfo: ERROR: Module mlx5_core not found.")])
