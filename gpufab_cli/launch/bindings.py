@@ -49,8 +49,8 @@ class Verdict:
 
 
 def parse(text: str) -> tuple[Bound, ...]:
-    """The ranks that a report tells of, whatever else stands between."""
-    found = []
+    """The ranks that a report tells of, whatever else stands between; once each, also when two kinds of report do."""
+    found: dict[tuple[str, int, tuple[int, ...]], int | None] = {}
     node = ""
     for line in text.splitlines():
         named = _NODE.search(line)
@@ -58,9 +58,10 @@ def parse(text: str) -> tuple[Bound, ...]:
         match = _RANK.search(line) or _MAPPED.search(line)
         if match:
             host = match.groupdict().get("host") or node
-            packages = sorted({int(number) for number in _PACKAGE.findall(match["where"])})
-            found.append(Bound(host, int(match["rank"]), tuple(packages), len(_MAP.findall(match["where"])) or None))
-    return tuple(found)
+            packages = tuple(sorted({int(number) for number in _PACKAGE.findall(match["where"])}))
+            key = (host, int(match["rank"]), packages)
+            found[key] = found.get(key) or len(_MAP.findall(match["where"])) or None
+    return tuple(Bound(*key, of) for key, of in found.items())
 
 
 def judge(ranks: Sequence[Bound], packages: int | None = None) -> tuple[Verdict, ...]:

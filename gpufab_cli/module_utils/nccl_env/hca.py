@@ -4,18 +4,22 @@
 leaves out (NVIDIA/nccl, parseStringList and matchIfList).
 """
 
+import re
 from dataclasses import dataclass
-from typing import Iterable, Mapping, Tuple
+from typing import Iterable, Mapping, Optional, Tuple
+
+_ANY = -1
+"""The port that stands for all (matchPort)."""
 
 
 @dataclass(frozen=True)
 class NameList:
-    """A list as NCCL reads it: names, and the port of each, "" where any is meant."""
+    """A list as NCCL reads it: names, and what is written behind the colon of each, None where there is none."""
 
     names: Tuple[str, ...]
     exact: bool
     excludes: bool
-    ports: Tuple[str, ...] = ()
+    ports: Tuple[Optional[str], ...] = ()
 
     def matched(self, name: str, devices: Iterable[str]) -> Tuple[str, ...]:
         """The devices that one name of the list stands for."""
@@ -41,7 +45,8 @@ class NameList:
         wrong = []
         for name, port in zip(self.names, self.ports):
             matched = self.matched(name, devices)
-            if port and matched and not any(port in devices[device] for device in matched):
+            number = _ANY if port is None else _atoi(port)
+            if number != _ANY and matched and not any(str(number) in devices[device] for device in matched):
                 wrong.append(f"{name}:{port}")
         return tuple(wrong)
 
@@ -51,8 +56,15 @@ def parse(text: str) -> NameList:
     excludes = text.startswith("^")
     rest = text[1:] if excludes else text
     exact = rest.startswith("=")
-    words = [word.partition(":") for word in (rest[1:] if exact else rest).split(",") if word]
-    return NameList(tuple(word[0] for word in words), exact, excludes, tuple(word[2] for word in words))
+    words = [word.partition(":") for word in (rest[1:] if exact else rest).split(",") if word.split(":")[0]]
+    ports = tuple(port if colon else None for _, colon, port in words)
+    return NameList(tuple(word[0] for word in words), exact, excludes, ports)
+
+
+def _atoi(text: str) -> int:
+    """What C's atoi makes of a text: ``01`` is 1, and what begins with no number is 0."""
+    match = re.match(r"\s*([+-]?[0-9]{1,9})", text)
+    return int(match[1]) if match else 0
 
 
 def exact_list(names: Iterable[str], port: str = "") -> str:

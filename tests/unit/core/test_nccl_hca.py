@@ -26,3 +26,19 @@ def test_the_second_port_of_a_function_that_has_two_is_one():
     devices = {"mlx5_0": ("1", "2"), "mlx5_1": ("1",)}
     assert hca.parse("=mlx5_0:2").portless(devices) == ()
     assert hca.parse("mlx5:2").portless(devices) == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "portless"),
+    [
+        ("=mlx5_0:01", ()),
+        ("=mlx5_0:1x", ()),
+        ("=mlx5_0:-1", ()),
+        ("=mlx5_0:", ("mlx5_0:",)),
+        ("=mlx5_0:x1", ("mlx5_0:x1",)),
+        ("=mlx5_0:2,mlx5_1", ("mlx5_0:2",)),
+        ("=:1,mlx5_0", ()),
+    ],
+)
+def test_a_port_is_the_number_that_c_makes_of_it(value, portless):
+    assert hca.parse(value).portless({"mlx5_0": ("1",), "mlx5_1": ("1",)}) == portless

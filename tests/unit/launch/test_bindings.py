@@ -47,6 +47,12 @@ def test_a_rank_of_either_release(line, wanted):
     assert parse(f"noise\n{line}\n") == (wanted,)
 
 
+@pytest.mark.parametrize("both", [five("gpu07", 0, 0) + MAP, MAP + five("gpu07", 0, 0)])
+def test_two_kinds_of_report_tell_of_a_rank_once(both):
+    """--report-bindings and --display-map together; the one tells more than the other."""
+    assert parse(both) == parse(MAP)
+
+
 @pytest.mark.parametrize("text", ["", "rank 0 is bound to fail", "[gpu01:1] Rank x bound to package[0][core:0]"])
 def test_what_is_no_report_tells_of_no_rank(text):
     assert parse(text) == ()
