@@ -10,6 +10,8 @@ from gpufab_cli.catalogue import Severity, catalogue
 
 NAMES = 2
 """So many files are named in one line; more are counted."""
+LETTERS = 600
+"""What users write into their files can be endless; JSON has all of it."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def _obstacles(rows: Iterable[Row]) -> Iterator[Line]:
         if row.kind is Kind.BLOCKED:
             groups.setdefault(row.reason, []).append(row)
     for reason, blocked in groups.items():
-        yield replace(_line(blocked), code="", what="blocked", text=reason, needs="")
+        yield replace(_line(blocked), code="", what="blocked", text=_cut(reason), needs="")
 
 
 def _line(rows: list[Row]) -> Line:
@@ -81,10 +83,14 @@ def _line(rows: list[Row]) -> Line:
         code=first.code,
         where=fold(row.place.rail or row.place.device for row in rows if row.place.device),
         what=what or catalogue()[first.code].title,
-        text=f"{text(first)} (accepted {first.accepted})" if first.accepted else text(first),
+        text=f"{_cut(text(first))} (accepted {first.accepted})" if first.accepted else _cut(text(first)),
         accepted=first.accepted,
         needs=_needs(first),
     )
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= LETTERS else f"{words[: LETTERS - 1]}…"
 
 
 def _noun(names: Iterable[str]) -> str:

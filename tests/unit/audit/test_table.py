@@ -20,3 +20,11 @@ def test_a_node_s_own_words_reach_no_terminal_as_commands_and_break_no_encoding(
     assert "ens1 is ?[2J??up" in shown
     assert shown.encode("utf-8", "strict")
     assert "\x1b" not in shown
+
+
+def test_what_a_user_has_written_without_an_end_is_cut():
+    row = Row(Kind.FINDING, "nccl.gid", "nccl_env", Place(name="~ada/.nccl.conf"), reason="x" * 100_000)
+    stream = io.StringIO()
+    show_rows({"gpu01": HostReport("gpu01", (row,))}, Console(file=stream, width=200))
+    assert len(stream.getvalue()) < 5000
+    assert "x…" in stream.getvalue()
