@@ -118,17 +118,17 @@ class LabHost(FakeHost):
         now = (self.hardware.structure, tuple(self.hardware.live().names()))
         if self._tree[:2] != now:
             self._tree = (*now, build(self.hardware))
-        return self._tree[2].entries
+        return self._tree[2]
 
     def _entry(self, path):
         """The entry of a path below /sys, links on the way followed; None where there is none."""
-        entries, parts, here = self.tree(), path.removeprefix("/sys").strip("/").split("/"), ""
+        tree, parts, here = self.tree(), path.removeprefix("/sys").strip("/").split("/"), ""
         for number, part in enumerate(parts):
             here = f"{here}/{part}"
-            entry = entries.get(here)
+            entry = tree.find(here)
             if isinstance(entry, Link) and number < len(parts) - 1:
                 here = os.path.normpath(f"{here}/../{entry.target}")
-        return entries.get(here)
+        return tree.find(here)
 
     def read_bytes(self, path):
         if not own(path):

@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,7 @@ def names() -> list[str]:
     return sorted(path.stem for path in PROFILES.glob("*.yml"))
 
 
+@cache
 def load(name: str) -> Machine:
     """Reads the profile of a machine type.
 

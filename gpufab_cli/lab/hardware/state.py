@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +186,7 @@ class State:
     def save(self, path: Path) -> None:
         """Writes the state so that a crash leaves the old file or the new one."""
         scratch = path.with_suffix(".new")
-        scratch.write_text(json.dumps(asdict(self)))
+        scratch.write_text(json.dumps(self, default=vars))  # asdict copies all of it, at each change
         scratch.replace(path)
 
     @classmethod

@@ -41,7 +41,7 @@ class Sriov:
 
     @classmethod
     def load(cls, raw: dict[str, Any]) -> "Sriov":
-        """Reads what asdict wrote."""
+        """Reads what `State.save` wrote."""
         return cls(raw["autoprobe"], raw["eswitch"], [Vf(**vf) for vf in raw["vfs"]])
 
 

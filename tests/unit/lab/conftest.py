@@ -5,6 +5,7 @@ import pytest
 from gpufab_cli.lab import machine
 from gpufab_cli.lab.hardware.model import Hardware
 from gpufab_cli.lab.hardware.netdev import no_device
+from gpufab_cli.lab.hardware.sysfs.tree import Directory
 
 PORT = "enp24s0np0"
 
@@ -64,6 +65,17 @@ class FakeNode:
 
     def ipv6(self, name):
         return [bytes.fromhex("fe80" + "00" * 13 + "01")] if name == PORT else []
+
+
+def whole(tree, path="/"):
+    """Every entry below a directory, by path."""
+    entries = {}
+    for name in tree.get(path).names:
+        entry = tree.get(below := f"{path.rstrip('/')}/{name}")
+        entries[below] = entry
+        if isinstance(entry, Directory):
+            entries |= whole(tree, below)
+    return entries
 
 
 @pytest.fixture

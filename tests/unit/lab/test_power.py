@@ -11,7 +11,7 @@ from gpufab_cli.lab.hardware.state import Fault, State
 from gpufab_cli.lab.hardware.sysfs.mount import Sysfs, build
 from gpufab_cli.lab.hardware.tools.answer import Request
 from gpufab_cli.lab.hardware.tools.dispatch import answer
-from tests.unit.lab.conftest import FakeNode
+from tests.unit.lab.conftest import FakeNode, whole
 
 CPU = "/devices/system/cpu"
 POLICY = f"{CPU}/cpufreq/policy0"
@@ -217,7 +217,7 @@ def test_switching_the_mode_forgets_everything_and_brings_other_files(intel):
     intel.write(f"{CPU}/intel_pstate/status", "passive")
     assert intel.read(f"{POLICY}/scaling_driver") == "intel_cpufreq"
     assert intel.read(f"{POLICY}/scaling_governor") == "schedutil"
-    assert f"{POLICY}/energy_performance_preference" not in build(intel.hw).entries
+    assert build(intel.hw).find(f"{POLICY}/energy_performance_preference") is None
     assert refused(intel, f"{CPU}/intel_pstate/status", "guided") == errno.EINVAL
 
 
@@ -243,8 +243,8 @@ def test_drivers_by_machine(a100, tmp_path):
     assert Files(a100).read(f"{POLICY}/scaling_driver") == "amd-pstate-epp"
     acpi = make("hgx-a100-40", tmp_path)
     assert Files(acpi).read(f"{POLICY}/scaling_driver") == "acpi-cpufreq"
-    assert f"{CPU}/amd_pstate/status" not in build(acpi).entries
-    guest = build(make("t4-guest", tmp_path)).entries
+    assert build(acpi).find(f"{CPU}/amd_pstate/status") is None
+    guest = whole(build(make("t4-guest", tmp_path)))
     assert not any("cpufreq" in path or "cpuidle" in path for path in guest)
 
 
@@ -255,7 +255,7 @@ def test_idle_states_by_limit_or_by_name(intel, tmp_path):
         assert intel.read(path) == text
     assert refused(intel, path, "-1") == errno.EINVAL
     acpi = Files(make("hgx-a100-40", tmp_path))
-    assert path not in build(acpi.hw).entries
+    assert build(acpi.hw).find(path) is None
     acpi.write(f"{CPU}/cpu0/cpuidle/state2/disable", "1")
     assert acpi.read(f"{CPU}/cpu0/cpuidle/state2/disable") == "1"
     assert acpi.read(f"{CPU}/cpu1/cpuidle/state2/disable") == "0"

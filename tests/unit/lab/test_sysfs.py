@@ -10,8 +10,10 @@ import pytest
 from gpufab_cli.lab.hardware.state import Fault
 from gpufab_cli.lab.hardware.sysfs import system
 from gpufab_cli.lab.hardware.sysfs.mount import Sysfs, build
-from gpufab_cli.lab.hardware.sysfs.tree import Directory, File, Link
-from tests.unit.lab.conftest import PORT
+from gpufab_cli.lab.hardware.sysfs.tree import Binary, Directory, File, Link
+from tests.unit.lab.conftest import PORT, whole
+
+CPUIDLE = "/devices/system/cpu/cpu7/cpuidle"
 
 
 def names(sysfs, path):
@@ -50,22 +52,26 @@ def _write(sysfs, path, text):
 def test_every_link_leads_somewhere(running):
     tree = build(running)
     # subsystem links of classes end in directories, all others in devices
-    for path, entry in tree.entries.items():
+    for path, entry in whole(tree).items():
         if isinstance(entry, Link) and not path.endswith("/module"):
             assert isinstance(tree.get(_resolve(tree, path)), Directory), path
 
 
-def test_every_name_in_a_directory_is_an_entry(running):
-    tree = build(running)
-    for path, entry in tree.entries.items():
-        if isinstance(entry, Directory):
-            for name in entry.names:
-                assert posixpath.join(path, name) in tree.entries
+def test_every_name_in_a_directory_is_an_entry_and_of_one_kind(running):
+    entries = whole(build(running))  # which gets each name
+    assert {type(entry) for entry in entries.values()} == {Directory, File, Binary, Link}
+
+
+def test_what_is_filled_later_is_there_whatever_is_asked_first(running):
+    for path in (f"{CPUIDLE}/state0/name", f"{CPUIDLE}/state0", CPUIDLE):
+        assert build(running).find(path)
+    assert build(running).get(CPUIDLE).names == ["state0", "state1", "state2", "state3"]
+    assert build(running).get(f"{CPUIDLE}/state1").names == ["name", "latency", "disable"]
+    assert build(running).find(f"{CPUIDLE}/state9") is None
 
 
 def test_what_reads_reads(running):
-    tree = build(running)
-    for path, entry in tree.entries.items():
+    for path, entry in whole(build(running)).items():
         if isinstance(entry, File) and "/gid_attrs/" not in path:
             assert isinstance(entry.read(), str), path
 

@@ -19,7 +19,9 @@ def add(tree: Tree, hw: Hardware) -> None:
     if hw.machine.cpu.driver:
         _switches(tree, hw)
         for cpu in every:
-            _policy(tree, hw, cpu)
+            base = f"{_FREQ}/policy{cpu}"
+            tree.link(f"{_CPU}/cpu{cpu}/cpufreq", base)
+            tree.later(base, partial(_policy, hw, cpu, base))
     if hw.machine.cpu.idle:
         _idle(tree, hw, every)
 
@@ -34,9 +36,7 @@ def _switches(tree: Tree, hw: Hardware) -> None:
     tree.live(path, lambda: on if hw.state.cpu.boost else off, lambda text: processors.set_boost(hw, text, on))
 
 
-def _policy(tree: Tree, hw: Hardware, cpu: int) -> None:
-    base = f"{_FREQ}/policy{cpu}"
-    tree.link(f"{_CPU}/cpu{cpu}/cpufreq", base)
+def _policy(hw: Hardware, cpu: int, base: str, tree: Tree) -> None:
     tree.text(f"{base}/affected_cpus", cpu)
     tree.text(f"{base}/related_cpus", cpu)
     tree.text(f"{base}/cpuinfo_transition_latency", 0 if processors.active(hw) else _TRANSITION_NS)
@@ -66,9 +66,13 @@ def _idle(tree: Tree, hw: Hardware, every: list[int]) -> None:
         if hw.machine.cpu.qos:
             path = f"{_CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"
             tree.live(path, partial(processors.latency, hw, cpu), partial(processors.set_latency, hw, cpu))
-        for number, state in enumerate(hw.machine.cpu.idle):
-            folder = f"{_CPU}/cpu{cpu}/cpuidle/state{number}"
-            tree.text(f"{folder}/name", state.name)
-            tree.text(f"{folder}/latency", state.latency)
-            forbid = partial(processors.set_disabled, hw, cpu, number)
-            tree.live(f"{folder}/disable", partial(processors.disabled, hw, cpu, number), forbid)
+        tree.later(f"{_CPU}/cpu{cpu}/cpuidle", partial(_states, hw, cpu))
+
+
+def _states(hw: Hardware, cpu: int, tree: Tree) -> None:
+    for number, state in enumerate(hw.machine.cpu.idle):
+        folder = f"{_CPU}/cpu{cpu}/cpuidle/state{number}"
+        tree.text(f"{folder}/name", state.name)
+        tree.text(f"{folder}/latency", state.latency)
+        forbid = partial(processors.set_disabled, hw, cpu, number)
+        tree.live(f"{folder}/disable", partial(processors.disabled, hw, cpu, number), forbid)

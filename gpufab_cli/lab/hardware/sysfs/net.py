@@ -54,8 +54,8 @@ def add(tree: Tree, hw: Hardware) -> None:
 def _stacked(tree: Tree, hw: Hardware) -> None:
     """Bonds and VLANs over ports. They are macvlans in truth; /sys shows them as what they stand for."""
     for place in hw.machine.ports:
-        holder = tree.entries.get(f"/class/net/{place.holder}")
-        if place.holder == place.netdev or holder is None or f"/class/net/{place.netdev}" not in tree.entries:
+        holder = tree.find(f"/class/net/{place.holder}")
+        if place.holder == place.netdev or holder is None or tree.find(f"/class/net/{place.netdev}") is None:
             continue
         above, below = f"/devices/virtual/net/{place.holder}", f"/devices/{place.sysfs}/net/{place.netdev}"
         tree.link(f"{below}/upper_{place.holder}", above)

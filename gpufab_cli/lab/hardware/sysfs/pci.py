@@ -74,7 +74,7 @@ def _bridges(tree: Tree, hw: Hardware, place: Place) -> None:
     path = "/devices/" + place.sysfs.split("/", 1)[0]
     for depth, pci in enumerate(place.behind):
         path = f"{path}/{pci}"
-        if f"{path}/class" not in tree.entries:
+        if tree.find(f"{path}/class") is None:
             _common(tree, hw, path, place.numa, _SWITCH if depth else _ROOT_PORT)
             _driver(tree, path, pci, "pcieport")
 

@@ -1,6 +1,7 @@
 """The machine around the devices: CPUs, NUMA nodes, modules, DMI."""
 
 from collections.abc import Iterable
+from functools import cache, partial
 
 from gpufab_cli.lab.hardware import gpu_software
 from gpufab_cli.lab.hardware.model import Hardware
@@ -32,6 +33,7 @@ def cpus(text: str) -> list[int]:
     return numbers
 
 
+@cache  # asked for each PCI function
 def cpu_mask(text: str) -> str:
     """A CPU list as the kernel's comma-separated 32-bit words, highest first."""
     mask = sum(1 << cpu for cpu in cpus(text))
@@ -110,10 +112,14 @@ def _cpus(tree: Tree, hw: Hardware) -> None:
         for threads in cores(node.cpus):
             for cpu in threads:
                 folder = f"{base}/cpu{cpu}"
-                tree.text(f"{folder}/topology/physical_package_id", node.socket)
-                tree.text(f"{folder}/topology/core_id", threads[0])
-                tree.text(f"{folder}/topology/thread_siblings_list", listed(threads))
+                tree.later(f"{folder}/topology", partial(_topology, f"{folder}/topology", node.socket, threads))
                 tree.link(f"{folder}/node{node.id}", f"/devices/system/node/node{node.id}")
+
+
+def _topology(folder: str, socket: int, threads: tuple[int, ...], tree: Tree) -> None:
+    tree.text(f"{folder}/physical_package_id", socket)
+    tree.text(f"{folder}/core_id", threads[0])
+    tree.text(f"{folder}/thread_siblings_list", listed(threads))
 
 
 def _dmi(tree: Tree, hw: Hardware) -> None:

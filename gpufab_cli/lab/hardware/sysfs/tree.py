@@ -1,9 +1,10 @@
 """A tree of sysfs files: constants, live readings and settings."""
 
 import errno
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from posixpath import dirname
+from typing import NamedTuple
 
 from gpufab_cli.lab.hardware.model import fail
 
@@ -11,8 +12,7 @@ Read = Callable[[], str]
 Write = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class File:
+class File(NamedTuple):
     """An attribute. Without `write` it is 0444, and opening it for writing fails even for root, as in the kernel."""
 
     read: Read
@@ -20,8 +20,7 @@ class File:
     mode: int = 0o444
 
 
-@dataclass(frozen=True)
-class Binary:
+class Binary(NamedTuple):
     """Registers: bytes, written at a place. Who is not root sees the first `public` of them."""
 
     read: Callable[[], bytes]
@@ -30,8 +29,7 @@ class Binary:
     mode: int = 0o644
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """A symbolic link; how often it was made."""
 
     target: str
@@ -54,17 +52,33 @@ class Tree:
     """Entries by path; parents come by themselves."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, Entry] = {"/": Directory()}
+        self._entries: dict[str, Entry] = {"/": Directory()}
+        self._unfilled: dict[str, Callable[[Tree], None]] = {}
+        self._filling = threading.Lock()
 
     def _add(self, path: str, entry: Entry) -> None:
-        parent = self.directory(dirname(path))
-        if path not in self.entries:
-            parent.names.append(path.rsplit("/", 1)[1])
-        self.entries[path] = entry
+        parent, _, name = path.rpartition("/")
+        directory = self.directory(parent or "/")
+        if path not in self._entries:
+            directory.names.append(name)
+        self._entries[path] = entry
+
+    def later(self, path: str, fill: Callable[["Tree"], None]) -> None:
+        """A directory that is filled when it is first looked into: of hundreds of CPUs hardly any is."""
+        self.directory(path)
+        self._unfilled[path] = fill
+
+    def _fill(self, path: str) -> None:
+        """Fills what a path leads through."""
+        names = path.split("/")
+        for depth in range(2, len(names) + 1):
+            fill = self._unfilled.pop("/".join(names[:depth]), None)
+            if fill:
+                fill(self)
 
     def directory(self, path: str) -> Directory:
         """The directory at a path, made if need be."""
-        known = self.entries.get(path)
+        known = self._entries.get(path)
         if isinstance(known, Directory):
             return known
         made = Directory()
@@ -96,13 +110,20 @@ class Tree:
             common += 1
         self._add(path, Link("/".join([".."] * (len(here) - common) + there[common:]), generation))
 
+    def find(self, path: str) -> Entry | None:
+        """The entry at a path, if there is one."""
+        with self._filling:
+            if path in self._unfilled or path not in self._entries:
+                self._fill(path)
+            return self._entries.get(path)
+
     def get(self, path: str) -> Entry:
         """The entry at a path.
 
         Raises:
             OSError: ENOENT.
         """
-        entry = self.entries.get(path)
+        entry = self.find(path)
         if entry is None:
             raise fail(errno.ENOENT)
         return entry
