@@ -1,29 +1,30 @@
-"""What commands print: results on stdout, progress on stderr."""
+"""What commands print: results on stdout, progress on stderr. rich is imported when a table or a bar is drawn."""
 
 import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from gpufab_cli.terminal import printable, said
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PIPED_WIDTH = 200  # columns; a pipe has none of its own, and a table cut to 80 is of no use to grep
 
 
-def results(width: int | None = None) -> Console:
+def results(width: int | None = None) -> "Console":
     """Where results go. Colours only on a terminal, and not with NO_COLOR (rich sees to both); brackets are no markup.
 
     Args:
         width: columns, where lines must not be folded whatever the terminal has.
     """
+    from rich.console import Console
+
     columns = width or (None if sys.stdout.isatty() else PIPED_WIDTH)
     return Console(width=columns, highlight=False, markup=False, emoji=False)
 
@@ -32,6 +33,9 @@ def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", width: int | None = None
 ) -> None:
     """Print rows under their column heads; ``width`` as in :func:`results`."""
+    from rich import box
+    from rich.table import Table
+
     table = Table(title=said(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         table.add_column(said(column), overflow="fold")
@@ -65,9 +69,15 @@ def counting(what: str, total: int) -> Iterator[Callable[[str], None]]:
     Yields:
         Call it with what became of a host.
     """
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     found: Counter[str] = Counter()
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
 
         def count(word: str) -> None:

@@ -21,8 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-import paramiko
-
+from gpufab_cli.execute.client import paramiko
 from gpufab_cli.execute.handshakes import Handshakes
 from gpufab_cli.execute.known import KnownHosts
 from gpufab_cli.execute.target import Target

@@ -4,8 +4,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import paramiko
-from paramiko.hostkeys import HostKeyEntry
+from gpufab_cli.execute.client import paramiko
 
 
 class KnownHosts:
@@ -29,13 +28,15 @@ class KnownHosts:
         return (*self._plain.get(name, ()), *hashed)
 
 
-def _entries(names: Iterable[str]) -> Iterator[HostKeyEntry]:
+def _entries(names: Iterable[str]) -> Iterator[paramiko.hostkeys.HostKeyEntry]:
     for name in names:
         lines: list[str] = []
         with contextlib.suppress(OSError):  # a file that only root may read, say; the ssh program then decides
             lines = Path(name).read_text(encoding="utf-8", errors="replace").splitlines()
         for number, line in enumerate(lines, 1):
+            if not line.strip() or line[0] == "#":
+                continue
             with contextlib.suppress(paramiko.SSHException, ValueError):
-                entry = HostKeyEntry.from_line(line.strip(), number) if line.strip() and line[0] != "#" else None
+                entry = paramiko.hostkeys.HostKeyEntry.from_line(line.strip(), number)
                 if entry is not None:
                     yield entry

@@ -11,10 +11,10 @@ from gpufab_cli.spec import ranges
 class Model(BaseModel):
     """What all parts of a spec have in common: no unknown key, no silent conversion, no later change.
 
-    The text below a field is its description in the schema that ``gpufab schema`` prints.
+    The text below a field is its description in the schema that ``gpufab schema`` prints, which alone reads it.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 def _not_empty(value: Any) -> Any:
