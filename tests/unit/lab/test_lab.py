@@ -65,7 +65,13 @@ def test_ssh_files_are_strict_and_absolute(tmp_path):
     ssh_files(tmp_path, [_record("gpu01", 1)], {"gpu01": key})
     assert (tmp_path / "known_hosts").read_text() == "[127.0.0.1]:20001 ssh-ed25519 AAAA\n"
     config = (tmp_path / "ssh_config").read_text()
-    for line in ("Host gpu01", "Port 20001", "StrictHostKeyChecking yes", f"UserKnownHostsFile {tmp_path}/known_hosts"):
+    for line in (
+        "Host gpu01",
+        "Port 20001",
+        "StrictHostKeyChecking yes",
+        "KexAlgorithms ecdh-sha2-nistp256",
+        f"UserKnownHostsFile {tmp_path}/known_hosts",
+    ):
         assert line in config
 
 
