@@ -73,7 +73,7 @@ def read(host: Reader, path: str) -> Text:
 
 
 def take_apart(form: Format, text: Union[str, Absent]) -> Content:
-    """The file's parts. What stands between the marks and says nothing is gpufab's to drop."""
+    """The file's parts. Of two lines between the marks the one that counts is read; the rest is gpufab's to drop."""
     own: Dict[str, str] = {}
     lines: List[str] = []
     inside = False
@@ -84,7 +84,8 @@ def take_apart(form: Format, text: Union[str, Absent]) -> Content:
             lines.append(line)
         else:
             pair = form.parse(line)
-            own.update([pair] if pair is not None else [])
+            if pair is not None and not (form.first and pair[0] in own):
+                own[pair[0]] = pair[1]
     return Content(own, tuple(lines))
 
 

@@ -1,6 +1,6 @@
 """Over random files: what is planned is all there is to plan, the lines of others stay, and nothing is argued with."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpufab_cli.module_utils import settings_file
@@ -33,6 +33,7 @@ def counts(form, text):
 
 
 @settings(max_examples=400)
+@example((nccl.NCCL_CONF, f"{settings_file.BEGIN}\nbtl=106\nbtl=ucx\n", {"btl": "ucx"}))
 @given(cases())
 def test_a_file_as_wanted_plans_nothing_and_says_what_is_wanted(case):
     path, text, wanted = case
