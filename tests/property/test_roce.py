@@ -15,19 +15,19 @@ from gpufab_cli.module_utils.roce.settings import CODES
 from gpufab_cli.module_utils.roce.want import QosWant
 from gpufab_cli.module_utils.schema import decode, encode
 from gpufab_cli.module_utils.snapshot import dumps, loads
+from tests.property.octets import bits, octets
 from tests.unit.core.roce_node import PCI, snapshot, want
 
 priority = st.integers(0, 7)
-priorities = st.lists(priority, unique=True).map(sorted).map(tuple)
 byte = st.integers(0, 255)
-eight = st.lists(priority, min_size=8, max_size=8).map(tuple)
-tsa = st.lists(st.sampled_from(["ets", "strict", "vendor"]), min_size=8, max_size=8).map(tuple)
-bandwidth = st.lists(st.integers(0, 100), min_size=8, max_size=8).map(tuple)
+eight = octets(8, lambda drawn: drawn % 8)
+tsa = octets(8, lambda drawn: ("ets", "strict", "vendor")[drawn % 3])
+bandwidth = octets(8, lambda drawn: drawn % 101)
 unknown = st.builds(Unknown, st.sampled_from(["", "no tool", "exit 1: é"]))
 absent = st.just(ABSENT)
 
 
-numbers = st.lists(st.integers(0, 2**20), min_size=8, max_size=8).map(tuple)
+numbers = octets(8, lambda drawn: drawn * 4099)
 knobs = st.fixed_dictionaries({}, optional={"rpg_ai_rate": st.integers(0, 99), "rpg_time_reset": st.integers(0, 99)})
 dscp = st.lists(st.tuples(st.integers(0, 63), priority), unique=True, max_size=80).map(sorted).map(tuple)
 
@@ -39,12 +39,12 @@ def known_ports(draw):
         pause=draw(st.tuples(st.booleans(), st.booleans())),
         trust="dscp" if table else "pcp",
         dscp_priority=table,
-        pfc=draw(priorities),
+        pfc=draw(bits),
         prio_tc=draw(eight),
         tc_tsa=draw(tsa),
         tc_bw=draw(bandwidth),
-        ecn_np=draw(priorities),
-        ecn_rp=draw(priorities),
+        ecn_np=draw(bits),
+        ecn_rp=draw(bits),
         cnp_dscp=draw(st.integers(0, 63)),
         cnp_priority=draw(priority),
         traffic_class=draw(absent | byte),
@@ -68,12 +68,12 @@ def ports(draw):
 
 qos = st.builds(
     QosWant,
-    dscp_priority=st.lists(priority, min_size=64, max_size=64).map(tuple),
-    pfc=priorities,
+    dscp_priority=octets(64, lambda drawn: drawn % 8),
+    pfc=bits,
     prio_tc=st.none() | eight,
     tc_tsa=st.none() | tsa,
     tc_bw=st.none() | bandwidth,
-    ecn=st.none() | priorities,
+    ecn=st.none() | bits,
     cnp_dscp=st.none() | st.integers(0, 63),
     cnp_priority=st.none() | priority,
     traffic_class=st.none() | byte,

@@ -10,26 +10,29 @@ from gpufab_cli.module_utils.roce.backend import Ets, Port
 from gpufab_cli.module_utils.roce.knobs import DcqcnWant, debugfs_file, vendor_file
 from gpufab_cli.module_utils.schema import decode
 from tests.fakes import FakeHost, ok
+from tests.property.octets import octets
 from tests.unit.core.mlnx_qos_outputs import NUMBERS, class_lines, dscp_lines, port
 
 PORT = Port("0000:18:00.0", "ens1", "mlx5_0")
 KNOBS = tuple(DcqcnWant.__dataclass_fields__)
 priority = st.integers(0, 7)
 dscp = st.integers(0, 63)
-eight = st.lists(priority, min_size=8, max_size=8).map(tuple)
-flags = st.lists(st.integers(0, 1), min_size=8, max_size=8).map(tuple)
+eight = octets(8, lambda drawn: drawn % 8)
+flags = octets(8, lambda drawn: drawn % 2)
+kinds = octets(8, lambda drawn: ("ets", "strict", "vendor")[drawn % 3])
+percent = octets(8, lambda drawn: drawn % 101)
 
 
 @st.composite
 def shares(draw):
-    tsa = draw(st.lists(st.sampled_from(["ets", "strict", "vendor"]), min_size=8, max_size=8))
-    return tuple(tsa), tuple(draw(st.integers(0, 100)) if word == "ets" else 0 for word in tsa)
+    tsa = draw(kinds)
+    return tsa, tuple(share if word == "ets" else 0 for word, share in zip(tsa, draw(percent), strict=True))
 
 
 @st.composite
 def mlnx_outputs(draw):
     """A port's output, with what it says beside it."""
-    table = tuple(enumerate(draw(st.lists(priority, min_size=64, max_size=64))))
+    table = tuple(enumerate(draw(octets(64, lambda drawn: drawn % 8))))
     pfc, (tsa, bandwidth), prio_tc = draw(flags), draw(shares()), draw(eight)
     dcbx = draw(st.sampled_from([None, "OS", "Firmware"]))
     text = port(dcbx=dcbx, dscps=dscp_lines(table), pfc=pfc, classes=class_lines(prio_tc, tsa, bandwidth))

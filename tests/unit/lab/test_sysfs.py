@@ -39,11 +39,11 @@ def _resolve(tree, path):
 
 
 def _read(sysfs, path):
-    return sysfs.read(_resolve(build(sysfs._hw), path), 4096, 0, 0).decode()
+    return sysfs.read(_resolve(sysfs._fresh(live=True), path), 4096, 0, 0).decode()
 
 
 def _write(sysfs, path, text):
-    path = _resolve(build(sysfs._hw), path)
+    path = _resolve(sysfs._fresh(live=True), path)
     sysfs.open(path, os.O_WRONLY | os.O_TRUNC)
     sysfs.truncate(path, 0)
     return sysfs.write(path, text.encode(), 0, 0)
@@ -203,7 +203,7 @@ def test_faults_take_files_away(sysfs):
     sysfs._hw.set_fault(Fault("no-rdma-cm"))
     for path in (f"{ECN}/roce_np", TCLASS, CM, "/module/rdma_cm"):
         with pytest.raises(OSError, match="No such file"):
-            sysfs.getattr(_resolve(build(sysfs._hw), path))
+            sysfs.getattr(_resolve(sysfs._fresh(live=True), path))
 
 
 def test_interfaces_come_and_go(sysfs):
