@@ -24,6 +24,7 @@ SERVERLESS_FILESYSTEMS = ("beegfs", "beegfs_nodev", "gpfs", "wekafs")
 """Network file systems whose mounts do not name their servers."""
 
 Uses = Dict[str, Set[str]]
+Established = Tuple[Connection, ...]
 
 
 def carried(
@@ -37,8 +38,9 @@ def carried(
         return interfaces
     addresses = {_canonical(text.partition("/")[0]): name for name, texts in interfaces.items() for text in texts}
     uses: Uses = {}
+    established = tuple(connections(host))  # once: the kernel goes through all its hash table to print it
     for source in (_ssh, _default_route, _storage):
-        problem = source(host, addresses, uses)
+        problem = source(host, established, addresses, uses)
         if problem is not None:
             return problem
     _spread_to_lower(host, uses)
@@ -100,7 +102,7 @@ def _note(uses: Uses, netdev: Union[str, None], what: str) -> None:
         uses.setdefault(netdev, set()).add(what)
 
 
-def _ssh(host: Reader, addresses: Mapping[str, str], uses: Uses) -> Union[Unknown, None]:
+def _ssh(host: Reader, established: Established, addresses: Mapping[str, str], uses: Uses) -> Union[Unknown, None]:
     """Established connections that a process named sshd holds, and nothing that only looks like one."""
     sockets: Set[str] = set()
     for process in processes(host):
@@ -110,7 +112,7 @@ def _ssh(host: Reader, addresses: Mapping[str, str], uses: Uses) -> Union[Unknow
         if isinstance(files, Unknown):
             return files
         sockets |= {file[len("socket:[") : -1] for file in files if file.startswith("socket:[")}
-    for connection in connections(host):
+    for connection in established:
         problem = _connected(host, connection, addresses, "ssh", uses) if connection.inode in sockets else None
         if problem is not None:
             return problem
@@ -148,7 +150,7 @@ def _routed(host: Reader, remote: str, what: str, uses: Uses) -> Union[Unknown, 
     return None
 
 
-def _default_route(host: Reader, _: Mapping[str, str], uses: Uses) -> Union[Unknown, None]:
+def _default_route(host: Reader, _: Established, __: Mapping[str, str], uses: Uses) -> Union[Unknown, None]:
     for family in ("-4", "-6"):
         rows = _json(host, "ip", "-j", family, "route", "show", "default")
         if isinstance(rows, Unknown):
@@ -160,8 +162,8 @@ def _default_route(host: Reader, _: Mapping[str, str], uses: Uses) -> Union[Unkn
     return None
 
 
-def _storage(host: Reader, addresses: Mapping[str, str], uses: Uses) -> Union[Unknown, None]:
-    for connection in connections(host):
+def _storage(host: Reader, established: Established, addresses: Mapping[str, str], uses: Uses) -> Union[Unknown, None]:
+    for connection in established:
         if connection.remote_port in STORAGE_PORTS and _canonical(connection.remote) not in addresses:
             problem = _connected(host, connection, addresses, "storage", uses)
             if problem is not None:
