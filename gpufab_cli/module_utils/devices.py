@@ -7,7 +7,7 @@ sysfs-class-infiniband, sysfs-bus-pci) and ``devlink dev info``.
 
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, Union
 
 from .change import ABSENT, Absent, Unknown
 from .host import Reader
@@ -16,7 +16,6 @@ from .schema import PciAddress
 from .texts import natural, parse_json
 from .topology import numa
 from .topology.numa import NOT_KNOWN, Numa
-from .topology.pairing import Pairing, pair
 
 CLASS_GPU = ("0x030000", "0x030200")
 NVIDIA = "0x10de"
@@ -132,10 +131,6 @@ class Devices:
         own = (nic for nic in self.nics if any(dev.name == name for dev in nic.netdevs))
         below = (nic for nic in self.nics if any(upper.name == name for dev in nic.netdevs for upper in dev.uppers))
         return next(own, None) or next(below, None)
-
-    def paired(self, rails: Iterable[str]) -> Pairing:
-        """Which GPU goes with which of the rail ports at these PCI addresses."""
-        return pair(self, rails)
 
     def bonded_with(self, nic: Nic) -> Tuple[Nic, ...]:
         """The other NIC functions whose ports are in the same bond."""

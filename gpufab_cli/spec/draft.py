@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from gpufab_cli.errors import GpufabError, SpecErrors, did_you_mean
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.devices import Devices, Nic
-from gpufab_cli.module_utils.topology.pairing import order
+from gpufab_cli.module_utils.topology.pairing import order, pair
 from gpufab_cli.spec.faults import Fault, Faults
 from gpufab_cli.spec.lock import FILE_NAME, Lock, LockedGpu, LockedHost, LockedPort
 from gpufab_cli.spec.model import FabricSpec, Host, Network, Rail, Transport
@@ -146,7 +146,7 @@ def _fitting(spec: FabricSpec, host: Host, group: _Group, count: int, devices: D
     fits = (nic for nic in devices.nics if fnmatchcase(nic.pci, pci) and _fits(nic, spec.networks[network]))
     found = by_gpu(devices, fits)
     # More are like them: those that are no GPU's nearest are for something else.
-    pairing = devices.paired(nic.pci for nic in found)
+    pairing = pair(devices, [nic.pci for nic in found])
     nearest = [nic for nic in found if pairing.gpus_of(nic.pci)]
     chosen = nearest if len(nearest) == count else found
     if len(chosen) == count:
@@ -159,7 +159,7 @@ def _fitting(spec: FabricSpec, host: Host, group: _Group, count: int, devices: D
 def by_gpu(devices: Devices, nics: Iterable[Nic]) -> list[Nic]:
     """Ports in the order of their GPUs; one that has none where its PCI address would be among those of GPUs."""
     ports = {nic.pci: nic for nic in nics}
-    pairing = devices.paired(ports)
+    pairing = pair(devices, ports)
     first = {pci: min(map(order, pairing.gpus_of(pci)), default=order(pci)) for pci in ports}
     return [ports[pci] for pci in sorted(ports, key=lambda pci: (first[pci], order(pci)))]
 

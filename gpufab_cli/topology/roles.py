@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gpufab_cli.module_utils.devices import Devices, Nic
-from gpufab_cli.module_utils.topology.pairing import Pairing
+from gpufab_cli.module_utils.topology.pairing import Pairing, pair
 from gpufab_cli.spec.draft import speed_mbps, transport
 
 _NODE_USES = frozenset({"default-route", "ssh"})
@@ -50,7 +50,7 @@ def rails(devices: Devices, networks: Mapping[str, str]) -> Rails:
             groups.setdefault(name, []).append(nic)
     spare = {name: [nic for nic in nics if not _uses(nic) & _NODE_USES] for name, nics in groups.items()}
     chosen = {name: nics for name, nics in spare.items() if nics} or groups
-    pairings = {name: devices.paired(nic.pci for nic in nics) for name, nics in chosen.items()}
+    pairings = {name: pair(devices, [nic.pci for nic in nics]) for name, nics in chosen.items()}
     ranked = sorted(pairings, key=lambda name: (*_claim(pairings[name], chosen[name]), name))
     if not ranked:
         return Rails()

@@ -10,6 +10,7 @@ from gpufab_cli.errors import GpufabError
 from gpufab_cli.module_utils.devices import Devices
 from gpufab_cli.module_utils.topology.cpus import format_cpus, parse_cpus
 from gpufab_cli.module_utils.topology.numa import Numa, NumaNode
+from gpufab_cli.module_utils.topology.pairing import pair
 from gpufab_cli.topology import matrix, nccl_xml, text
 from gpufab_cli.topology.layout import layout
 from gpufab_cli.topology.picture import picture
@@ -61,14 +62,14 @@ def test_a_matrix_gives_a_tree_with_the_same_matrix(devices):
 @given(machines())
 def test_a_missing_device_moves_no_pair_behind_another_switch(devices):
     nics = [nic.pci for nic in devices.nics]
-    known = {(item.gpu, item.nic): item for item in devices.paired(nics).pairs}
+    known = {(item.gpu, item.nic): item for item in pair(devices, nics).pairs}
     for gone in (*devices.gpus, *devices.nics):
         left = replace(
             devices,
             gpus=tuple(item for item in devices.gpus if item is not gone),
             nics=tuple(item for item in devices.nics if item is not gone),
         )
-        pairs = {(item.gpu, item.nic) for item in left.paired(nics).pairs}
+        pairs = {(item.gpu, item.nic) for item in pair(left, nics).pairs}
         places = {item.pci: item.above[:2] for item in (*devices.gpus, *devices.nics)}
         others = {pair for pair, item in known.items() if item.relation.near and places[pair[0]] != gone.above[:2]}
         assert others <= pairs
@@ -76,7 +77,7 @@ def test_a_missing_device_moves_no_pair_behind_another_switch(devices):
 
 @given(machines())
 def test_every_gpu_and_rail_is_paired_once_at_its_smallest_distance(devices):
-    pairing = devices.paired(nic.pci for nic in devices.nics)
+    pairing = pair(devices, [nic.pci for nic in devices.nics])
     pairs = [(item.gpu, item.nic) for item in (*pairing.pairs, *pairing.remote)]
     assert len(set(pairs)) == len(pairs)
     if devices.nics:

@@ -13,7 +13,7 @@ from gpufab_cli.module_utils.topology import report
 from gpufab_cli.module_utils.topology.cpus import format_cpus, parse_cpus
 from gpufab_cli.module_utils.topology.numa import Numa, NumaNode, cores
 from gpufab_cli.module_utils.topology.numa import gather as gather_numa
-from gpufab_cli.module_utils.topology.pairing import match
+from gpufab_cli.module_utils.topology.pairing import match, pair
 from gpufab_cli.module_utils.topology.relation import Relation, between, bridges, relation
 from tests.fakes import FakeHost, failed, ok
 
@@ -208,7 +208,7 @@ def board(count, shared=1):
 
 
 def pairs(devices, rails=None):
-    found = devices.paired([item.pci for item in devices.nics] if rails is None else rails)
+    found = pair(devices, [item.pci for item in devices.nics] if rails is None else rails)
     return {(item.gpu, item.nic) for item in found.pairs}
 
 
@@ -237,7 +237,7 @@ def test_a_node_s_answer_with_addresses_that_are_none_is_garbage_and_goes_no_fur
 def test_a_gpu_without_its_own_port_borrows_one():
     whole = board(2)
     left = replace(whole, nics=whole.nics[1:])
-    found = left.paired([left.nics[0].pci])
+    found = pair(left, [left.nics[0].pci])
     assert [(item.gpu, item.relation.value) for item in found.pairs] == [
         (whole.gpus[0].pci, "NODE"),
         (whole.gpus[1].pci, "PIX"),
@@ -247,7 +247,7 @@ def test_a_gpu_without_its_own_port_borrows_one():
 
 def test_what_is_no_rail_is_nobodys():
     assert pairs(board(2), rails=[]) == set()
-    assert board(2).paired(["0000:ff:00.0"]).nics_of("0000:14:00.0") == ()
+    assert pair(board(2), ["0000:ff:00.0"]).nics_of("0000:14:00.0") == ()
 
 
 @pytest.mark.parametrize(
