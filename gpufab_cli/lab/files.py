@@ -14,8 +14,8 @@ from gpufab_cli.lab.shell import run
 
 USER = "ops"
 BOOK, LOCK = "lab.json", ".lock"
-# Both ends are this machine: the key exchange that costs least. OpenSSH's first choice, against quantum computers, takes
-# a client of Debian 12 seventy milliseconds of CPU a login.
+# Both ends are this machine: the key exchange that costs least. OpenSSH's first choice, against quantum computers,
+# takes a client of Debian 12 seventy milliseconds of CPU a login.
 _KEY_EXCHANGE = "ecdh-sha2-nistp256"
 _NODES, _SSH = "nodes", ("id_ed25519", "id_ed25519.pub", "ssh_config", "known_hosts")
 RUN = Path("/run/gpufab-lab")  # socket paths must be short, so not below the lab's own folder
