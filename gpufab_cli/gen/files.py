@@ -164,7 +164,7 @@ def _package_tasks(page: Page) -> Any:
     options_given = plan[f"gpufab.fabric.{page.feature}"]
     todo = f"{name}_plan.todo"
     return [
-        {**plan, "name": f"{page.title}: what is to be done", "register": f"{name}_plan"},
+        {**plan, "name": f"{page.title}: plan, rehearse and declare it", "register": f"{name}_plan"},
         {
             "name": f"{page.title}: do it",
             "ansible.builtin.include_role": {"name": f"{COLLECTION}.packages"},

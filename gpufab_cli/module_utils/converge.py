@@ -79,9 +79,15 @@ def converge(host: Host, feature: Applies, want: Any, order: Order) -> Outcome:
         HostError: the journal or record cannot be written, so nothing more is begun.
     """
     if order.check:
-        return _Pass(host, feature, want, order).outcome()
+        return look(host, feature, want, order)[0]
     with host.lock(LOCK, LOCK_SECONDS):
         return _Pass(host, feature, want, order).outcome()
+
+
+def look(host: Host, feature: Applies, want: Any, order: Order) -> Tuple[Outcome, Snapshot]:
+    """A dry run, and the look at the node that decided it, for whoever goes on from there."""
+    dry = _Pass(host, feature, want, replace(order, check=True))
+    return dry.outcome(), dry.snapshot
 
 
 def held_back(host: Host, feature: Applies, want: Any, order: Order, step: Step) -> Optional[StepResult]:
@@ -94,17 +100,17 @@ class _Pass:
 
     def __init__(self, host: Host, feature: Applies, want: Any, order: Order) -> None:
         self._host, self._feature, self._want, self._order = host, feature, want, order
-        self._snapshot: Snapshot = planning.take(host, {feature.name: feature}, {feature.name: want})
+        self.snapshot: Snapshot = planning.take(host, {feature.name: feature}, {feature.name: want})
         self._users: Union[Tuple[str, ...], Unknown, None] = None
         # At boot no SSH session and no route shows yet which port the node depends on.
         self._remembered = record.management_ports(host) if order.restore else frozenset()
 
     def outcome(self) -> Outcome:
         """Take every step in order; after one that failed none is begun."""
-        plan = planning.plan(self._feature, self._snapshot, self._want, keep=not self._order.restore)
+        plan = planning.plan(self._feature, self.snapshot, self._want, keep=not self._order.restore)
         if not (self._order.check or self._order.restore):
             # Before the wish is kept: a run that is killed must not leave a restore that knows the one alone.
-            record.note_management_ports(self._host, self._snapshot.devices)
+            record.note_management_ports(self._host, self.snapshot.devices)
         results: List[StepResult] = []
         for step in plan.steps:
             failed = any(result.status is Status.FAILED for result in results)
@@ -117,7 +123,7 @@ class _Pass:
     def _note(self, outcome: Outcome, plan: Plan) -> None:
         made = [c for result in outcome.steps if result.status is Status.MADE for c in result.step.changes]
         if made or plan.pending:
-            record.note(self._host, self._feature.name, self._snapshot.boot_id, made, plan.pending)
+            record.note(self._host, self._feature.name, self.snapshot.boot_id, made, plan.pending)
 
     def _result(self, step: Step, status: Status, reason: str = "") -> StepResult:
         return StepResult(self._feature.name, step, status, reason)
@@ -165,7 +171,7 @@ class _Pass:
 
     def _users_of_the_node(self) -> Union[Tuple[str, ...], Unknown]:
         if self._users is None:
-            self._users = idle.users(self._host, self._snapshot.devices)
+            self._users = idle.users(self._host, self.snapshot.devices)
         return self._users
 
     def _make(self, step: Step) -> StepResult:
@@ -203,7 +209,7 @@ class _Pass:
         if not missed:
             return None
         if Impact.FIRMWARE_RESET in step.impact:
-            record.note_tried(self._host, self._feature.name, self._snapshot.boot_id, missed.values())
+            record.note_tried(self._host, self._feature.name, self.snapshot.boot_id, missed.values())
             return "did not become current, firmware reset or cold boot needed: " + _listed(missed.values())
         return "did not stick: " + _listed(missed.values())
 
@@ -219,12 +225,12 @@ class _Pass:
         Of a value that cannot be read back the record tells what it is: ``made`` says whether to go by this step.
         """
         name = self._feature.name
-        old = self._snapshot.records[name]
-        records = {name: record.with_made(old, step.changes, self._snapshot.boot_id) if made else old}
+        old = self.snapshot.records[name]
+        records = {name: record.with_made(old, step.changes, self.snapshot.boot_id) if made else old}
         want = self._feature.only(self._want, step.device)
-        seen = self._feature.gather(self._host, self._snapshot.devices, want)
+        seen = self._feature.gather(self._host, self.snapshot.devices, want)
         kept = {name: desired.digest(self._host, name)} if self._feature.restored else {}
-        snapshot = replace(self._snapshot, seen={name: seen}, desired=kept, records=records)
+        snapshot = replace(self.snapshot, seen={name: seen}, desired=kept, records=records)
         plan = self._feature.plan(snapshot, want)
         steps = plan.steps
         if step.name.startswith(desired.PERSIST + " "):

@@ -9,7 +9,7 @@ from ..queries import NO_CACHE
 from . import database, kernel
 from .files import closure, paths, pins_path
 from .platforms import Platform, identify
-from .recipe import Recipe, Want, recipe
+from .recipe import ANY, Recipe, Want, recipe
 from .seen import Database, PackagesSeen
 
 VERSIONLOCK_CONF, DNF_CONF = "/etc/dnf/plugins/versionlock.conf", "/etc/dnf/dnf.conf"
@@ -34,7 +34,7 @@ def gather(host: Reader, want: Want) -> PackagesSeen:
         platform=platform,
         files=files,
         database=found,
-        available=_available(host, platform, made),
+        available=_available(host, platform, _sought(made, found)),
         free_bytes=host.free_bytes("/usr"),
         kernel=state,
         built=dict(kernel.built(host, _installed(found), state.running)) if state else {},
@@ -72,11 +72,23 @@ def _installed(found: Union[Database, Unknown]) -> Tuple[str, ...]:
     return () if isinstance(found, Unknown) else tuple(found.packages)
 
 
-def _available(host: Reader, platform: Platform, made: Recipe) -> Union[Dict[str, Tuple[str, ...]], Unknown]:
-    """What apt's lists hold of the roots. dnf could only be asked by letting it write its caches."""
+def _sought(made: Recipe, found: Union[Database, Unknown]) -> Tuple[str, ...]:
+    """The roots of which a version is wanted that is not there: only of these it is told which one would come."""
+    there = {} if isinstance(found, Unknown) else found.packages
+    roots = [root for root in made.roots if root.version != ANY]
+    missed = {r.name for r in roots if r.name not in there or not made.met(r.name, there[r.name], r.version)}
+    return tuple(sorted(missed))
+
+
+def _available(host: Reader, platform: Platform, names: Tuple[str, ...]) -> Union[Dict[str, Tuple[str, ...]], Unknown]:
+    """What apt's lists hold of these packages; to ask, apt has to parse them all, which takes it a second. dnf could
+    only be asked by letting it write its caches.
+    """
     if platform.manager == "dnf":
         return Unknown("dnf would write its caches to tell")
-    output = host.query("apt-cache", *NO_CACHE, "madison", *sorted({root.name for root in made.roots}))
+    if not names:
+        return {}
+    output = host.query("apt-cache", *NO_CACHE, "madison", *names)
     if isinstance(output, Unknown):
         return output
     return versions(output.stdout) if output.rc == 0 else Unknown(f"apt-cache: {output.error}")

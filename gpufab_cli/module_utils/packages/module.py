@@ -1,20 +1,21 @@
 """What the modules of package sets do: say what the tasks are to do, and afterwards whether it is done.
 
-A first call plans and, in a real run, rehearses: what it returns as ``work`` are the tasks' parameters. A second call
-is given the steps that were to be made, and proves each. Imports nothing of Ansible.
+A first call plans and, in a real run, rehearses and then writes gpufab's own files: source, key and pins. What it
+returns as ``work`` are the parameters of the tasks, which are the package manager's. A second call is given the steps
+that were to be made, and proves each. Imports nothing of Ansible.
 """
 
 from dataclasses import replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
-from .. import journal, planning, record
+from .. import journal, record
 from ..ansible_module import CONSENT, finish, order_of, spec, without_none
 from ..change import Step
-from ..converge import Order, Outcome, Status, StepResult, converge, held_back
+from ..converge import Order, Outcome, Status, StepResult, held_back, look
 from ..host import Host, HostError
 from ..schema import SchemaError, decode
 from .transaction import RefusedError
-from .work import Work, work
+from .work import Work, declare, work
 
 MADE: Dict[str, Any] = {
     "made": {
@@ -53,13 +54,12 @@ def run(module: Any, feature: Any) -> None:
 
 
 def begin(host: Host, feature: Any, want: Any, order: Order) -> Tuple[Outcome, Optional[Work]]:
-    """What would become of each step; in a real run those that are to be made are left to the work."""
-    outcome = converge(host, feature, want, replace(order, check=True))
+    """What would become of each step; in a real run those that are to be made are begun, and left to the work."""
+    outcome, snapshot = look(host, feature, want, order)
     steps = tuple(result.step for result in outcome.steps if result.status is Status.WOULD_MAKE)
     if order.check or not steps:
         return outcome, None
     left = [result for result in outcome.steps if result.status is not Status.WOULD_MAKE]
-    snapshot = planning.take(host, {feature.name: feature}, {feature.name: want})
     try:
         todo = work(host, snapshot.seen[feature.name], snapshot.devices, want, steps)
     except RefusedError as error:
@@ -75,6 +75,7 @@ def begin(host: Host, feature: Any, want: Any, order: Order) -> Tuple[Outcome, O
         todo = work(host, snapshot.seen[feature.name], snapshot.devices, want, steps)
     for step in todo.steps:
         journal.write(host, order.run, feature.name, step, "begin")
+    declare(host, todo)
     return replace(outcome, steps=tuple(left)), todo
 
 
@@ -88,7 +89,7 @@ def _held(host: Host, feature: Any, want: Any, order: Order, grown: Iterable[Ste
 
 def prove(host: Host, feature: Any, want: Any, order: Order, made: Tuple[Step, ...]) -> Tuple[Outcome, Optional[Work]]:
     """Look again: of what was to be made nothing may be left to do."""
-    again = converge(host, feature, want, replace(order, check=True))
+    again, snapshot = look(host, feature, want, order)
     left = {result.step.name: result for result in again.steps}
     blind = [finding.evidence for finding in again.findings if finding.unknown]
     results: List[StepResult] = [_proven(feature.name, step, left, blind) for step in made]
@@ -96,7 +97,6 @@ def prove(host: Host, feature: Any, want: Any, order: Order, made: Tuple[Step, .
         event = "made" if result.status is Status.MADE else "failed"
         journal.write(host, order.run, feature.name, result.step, event, reason=result.reason)
     done = [c for result in results if result.status is Status.MADE for c in result.step.changes]
-    snapshot = planning.take(host, {}, {})
     record.note(host, feature.name, snapshot.boot_id, done, again.pending)
     others = [r for r in again.steps if r.step.name not in {s.name for s in made} and r.status is not Status.WOULD_MAKE]
     return replace(again, steps=(*results, *others)), None

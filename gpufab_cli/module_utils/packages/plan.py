@@ -11,7 +11,7 @@ from .files import VERSIONLOCK, closure, declared, key_path, paths, pins, pins_p
 from .impact import DRIVER, HEAVY, of_changes, of_reload
 from .platforms import Platform
 from .recipe import ANY, Recipe, Want, fits, recipe
-from .seen import Database, Module, Package, PackagesSeen
+from .seen import Database, Module, PackagesSeen
 from .want import OfedWant
 
 UNTRIED = "packages.untried"
@@ -128,7 +128,7 @@ def _package_changes(seen: PackagesSeen, database: Database, made: Recipe, found
     wanted = {**{root.name: root.version for root in made.roots}, **found}
     for name, version in wanted.items():
         package = database.packages.get(name)
-        if package is None or not _as_wanted(name, package, version, made):
+        if package is None or not made.met(name, package, version):
             current = _told(database, name) if package else ABSENT
             yield Change((name,), current, _exact(seen, made, name, version), "packages.version")
     for name, package in sorted(database.packages.items()):
@@ -143,12 +143,6 @@ def _package_changes(seen: PackagesSeen, database: Database, made: Recipe, found
 def _told(database: Database, name: str) -> str:
     how = database.broken.get(name)
     return database.packages[name].version + (f", {how}" if how else "")
-
-
-def _as_wanted(name: str, package: Package, version: str, made: Recipe) -> bool:
-    if not package.whole or made.other_build(package.version):
-        return False
-    return fits(package.version, version) and (version != ANY or not made.strange(name, package.version))
 
 
 def _exact(seen: PackagesSeen, made: Recipe, name: str, version: str) -> str:

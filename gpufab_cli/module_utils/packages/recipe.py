@@ -16,6 +16,7 @@ from .platforms import (
     VENDOR_VERSIONS,
     Platform,
 )
+from .seen import Package
 from .want import NcclWant, OfedWant, RepositoryWant
 
 ANY = ""
@@ -71,6 +72,12 @@ class Recipe:
     def other_build(self, version: str) -> bool:
         """Whether a root of this version is another source's."""
         return any(fnmatchcase(version, pattern) for pattern in self.other_builds)
+
+    def met(self, name: str, package: Package, version: str) -> bool:
+        """Whether a package that is there is as wanted: whole, of that version, and no other source's."""
+        if not package.whole or self.other_build(package.version):
+            return False
+        return fits(package.version, version) and (version != ANY or not self.strange(name, package.version))
 
     def strange(self, name: str, version: str) -> bool:
         """Whether a package belongs to another stack; those of this one are told apart by their pins."""

@@ -74,7 +74,8 @@ class PackagesSeen:
     """Everything that a plan for a set looks at. ``files`` are gpufab's own, by path.
 
     Attributes:
-        available: versions of the roots that the sources offer as far as is known here, newest first.
+        available: versions that the sources offer of roots that are not there as wanted, newest first, as far as is
+            known here.
         vfs: whether some of the vendor's NICs have VFs, which go with the driver.
         built: of each DKMS module of the set whether it is built for the running kernel.
         reloads: whether openibd is there to load the drivers anew.

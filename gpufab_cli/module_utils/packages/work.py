@@ -1,9 +1,9 @@
-"""What Ansible's tasks are to do, computed whole, so that the role has nothing to decide."""
+"""What a run is to do, computed whole: gpufab's own files, and the parameters of tasks that have nothing to decide."""
 
-from dataclasses import dataclass, replace
-from typing import Any, Dict, FrozenSet, Iterable, List, Tuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Tuple
 
-from ..change import ABSENT, Impact, Step
+from ..change import Impact, Step
 from ..devices import Devices
 from ..host import Host
 from ..schema import encode
@@ -35,9 +35,7 @@ class Work:
 
     Attributes:
         steps: what they make, to be proven when they are done, each with the impact that a rehearsal has found.
-        drop: files to remove.
-        folders: those to make.
-        files: files to write: path and content.
+        files: what is to stand in gpufab's own files, by path; "" of one that goes. They are no task's.
         signers: keys that rpm is to know: path and fingerprint.
         refresh: command lines that have apt read its sources.
         release: command lines that lift the holds of what goes or is none of the set's any more.
@@ -48,9 +46,7 @@ class Work:
 
     manager: str
     steps: Tuple[Step, ...]
-    drop: Tuple[str, ...] = ()
-    folders: Tuple[str, ...] = ()
-    files: Tuple[Dict[str, str], ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
     signers: Tuple[Dict[str, str], ...] = ()
     refresh: Tuple[Tuple[str, ...], ...] = ()
     release: Tuple[Tuple[str, ...], ...] = ()
@@ -61,8 +57,8 @@ class Work:
 
     @property
     def data(self) -> Any:
-        """As plain data."""
-        return {name: encode(value) for name, value in self.__dict__.items()}
+        """The tasks' parameters, as plain data."""
+        return {name: encode(value) for name, value in self.__dict__.items() if name != "files"}
 
 
 def work(host: Host, seen: PackagesSeen, devices: Devices, want: Want, steps: Tuple[Step, ...]) -> Work:
@@ -96,13 +92,10 @@ def _packages(host: Host, seen: PackagesSeen, devices: Devices, made: Recipe, fo
     before, now = pinned(seen, made, platform), installed(host, platform)
     transaction = rehearse(host, seen, made)
     impact = of_packages(seen, made, devices, with_scripts(made, before, now, transaction))
-    texts = files_to_write(seen, made, platform, transaction.closure)
     return replace(
         found,
         steps=tuple(_with(step, impact) if step.name == step_name(made.name) else step for step in found.steps),
-        drop=tuple(path for path, text in texts.items() if not text and seen.files.get(path) is not ABSENT),
-        folders=_missing(host, [path for path, text in texts.items() if text]),
-        files=tuple({"path": path, "content": text} for path, text in texts.items() if text),
+        files=files_to_write(seen, made, platform, transaction.closure),
         signers=_keys(made, platform),
         refresh=_refresh(host, made, platform),
         release=_marked("unhold", _held(database, _released(transaction, before))),
@@ -116,10 +109,20 @@ def _with(step: Step, impact: FrozenSet[Impact]) -> Step:
     return replace(step, impact=step.impact | impact)
 
 
-def _missing(host: Host, files: Iterable[str]) -> Tuple[str, ...]:
-    """The folders of files that are not there yet."""
-    folders = dict.fromkeys(path.rpartition("/")[0] for path in files)
-    return tuple(folder for folder in folders if not host.exists(folder))
+def declare(host: Host, todo: Work) -> None:
+    """Write source, key and pins, and remove those that are not wanted: the tasks go by them.
+
+    Raises:
+        HostError: one cannot be written.
+    """
+    for path, text in todo.files.items():
+        folder = path.rpartition("/")[0]
+        if not text:
+            host.remove(path)
+            continue
+        if not host.exists(folder):
+            host.run("mkdir", "-p", "-m", "755", folder)  # whatever root's umask is: apt reads keys as another user
+        host.put(path, text.encode())
 
 
 def _at_once(names: Tuple[str, ...]) -> Tuple[Tuple[str, ...], ...]:

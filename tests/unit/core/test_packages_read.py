@@ -415,6 +415,19 @@ def test_only_what_looks_is_allowed():
         assert not allowed(argv), argv
 
 
+def test_apt_is_asked_only_for_what_is_not_there_as_wanted():
+    asked = ("apt-cache", *NO_CACHE, "madison", "libnccl-dev")
+    offers = ok("libnccl-dev | 2.27.5-1+cuda12.9 | file:/srv ./ Packages\n")
+    release = "ID=ubuntu\nVERSION_ID=24.04\n"
+    host = FakeHost({"/etc/os-release": release, "/var/lib/dpkg/status": STATUS}, answers={**UNAME, asked: offers})
+    assert FEATURES["nccl"].gather(host, Devices(), NCCL).available == {"libnccl-dev": ("2.27.5-1+cuda12.9",)}
+    host.files["/var/lib/dpkg/status"] = STATUS.replace("install ok config-files", "hold ok installed").replace(
+        "2.26.2-1+cuda12.8", "2.27.5-1+cuda12.9"
+    )
+    host.answers[asked] = lambda: pytest.fail("asked")
+    assert FEATURES["nccl"].gather(host, Devices(), NCCL).available == {}
+
+
 @pytest.mark.parametrize("want", [DOCA, INBOX, NCCL])
 def test_a_whole_look_writes_nothing_and_survives_its_journey(want):
     name = "nccl" if want is NCCL else "ofed"
@@ -430,6 +443,6 @@ def test_a_whole_look_writes_nothing_and_survives_its_journey(want):
     seen = FEATURES[name].gather(host, Devices(), want)
     assert not host.writes
     assert seen.platform == UBUNTU
-    assert isinstance(seen.available, Unknown)
+    assert isinstance(seen.available, Unknown) is (want is not INBOX)  # of "the distribution's" no version is told
     assert bool(seen.bundled) is (name == "nccl")
     assert decode(SEEN_TYPES[name], encode(seen)) == seen

@@ -36,6 +36,7 @@ from tests.unit.core.packages_node import DOCA, INBOX, NCCL, ROCKY, UBUNTU, as_w
 
 NCCLS = ("2.28.3-1+cuda13.0", "2.27.5-2+cuda12.9", "2.27.5-1+cuda13.0", "2.27.5-1+cuda12.9")
 MADE = recipe(NCCL, UBUNTU)
+MKDIR = ("mkdir", "-p", "-m", "755", "/etc/apt/keyrings")
 PREF = "/etc/apt/preferences.d/gpufab-ofed.pref"
 
 
@@ -175,16 +176,23 @@ def test_apt_is_given_versions_holds_and_files(monkeypatch):
     assert found.install == (("libnccl-dev=2.27.5-1+cuda12.9", "libnccl2=2.27.5-1+cuda12.9"),)
     assert found.hold == (("apt-mark", "hold", "libnccl-dev", "libnccl2"),)
     assert found.remove == (("old",),)
-    assert [item["path"] for item in found.files] == [
+    assert list(found.files) == [
         "/etc/apt/sources.list.d/gpufab-nccl.sources",
         "/etc/apt/keyrings/gpufab-nccl.asc",
         "/etc/apt/preferences.d/gpufab-nccl.pref",
     ]
     assert found.refresh[0][:2] == ("apt-get", "update")
-    assert not (found.drop)
     assert not (found.signers)
     assert not (found.restart)
-    json.dumps(found.data)
+    assert "files" not in json.loads(json.dumps(found.data))  # no task's
+
+
+def test_files_are_written_replaced_and_removed_and_their_folders_are_for_everybody():
+    host = FakeHost({"/etc/apt/a.list": "x", "/etc/apt/b.pref": "y"}, answers={MKDIR: Output(0, "", "")})
+    files = {"/etc/apt/a.list": "", "/etc/apt/b.pref": "pins\n", "/etc/apt/keyrings/k.asc": "key\n"}
+    working.declare(host, working.Work("apt", (), files=files))
+    assert [host.read(path) for path in files] == [ABSENT, "pins", "key"]
+    assert [write for write in host.writes if write[0] == "mkdir"] == [MKDIR]
 
 
 def test_dnf_is_given_versions_the_key_and_no_holds(monkeypatch):
@@ -217,7 +225,8 @@ class Played:
     """A node whose state is played: what is seen before and after the tasks."""
 
     def __init__(self, monkeypatch, feature, *states):
-        self.host, states = FakeHost(), list(states)
+        self.host, states = FakeHost(answers={MKDIR: Output(0, "", "")}), list(states)
+        self.host.files |= {"/etc/apt/sources.list.d/ubuntu.sources": "", "/etc/apt/preferences.d/ubuntu.pref": ""}
         self.feature = type(feature)(feature.name, feature.want_type)
         monkeypatch.setattr(self.feature, "gather", lambda *_: states.pop(0) if states[1:] else states[0])
         self.journal = lambda: [
@@ -228,9 +237,11 @@ class Played:
 def test_before_the_tasks_nothing_is_said_to_be_made_and_after_them_each_is_proven(monkeypatch):
     pinned = closure_of(NCCL)
     monkeypatch.setattr(working, "rehearse", lambda *_: Transaction(pinned, (), pinned))
-    node = Played(monkeypatch, FEATURE, fresh(NCCL), fresh(NCCL), as_wanted(NCCL))
+    node = Played(monkeypatch, FEATURE, fresh(NCCL), as_wanted(NCCL))
     outcome, work = packages_module.begin(node.host, node.feature, NCCL, Order())
     assert (outcome.steps, outcome.changed) == ((), False)
+    assert work.files
+    assert {path: node.host.files[path].decode() for path in work.files} == work.files
     steps = tuple(decode(packages_module.Step, item) for item in work.data["steps"])
     outcome, more = packages_module.prove(node.host, node.feature, NCCL, Order(), steps)
     assert [result.status for result in outcome.steps] == [Status.MADE]
@@ -382,7 +393,7 @@ def test_a_step_that_the_rehearsal_holds_back_takes_no_other_along(monkeypatch):
     assert [(r.step.name, r.status, r.reason) for r in outcome.steps] == [
         ("ofed packages", Status.REFUSED, "needs --allow firmware-reset")
     ]
-    assert ([step.name for step in work.steps], work.restart, work.files) == (["ofed driver"], ("openibd",), ())
+    assert ([step.name for step in work.steps], work.restart, work.files) == (["ofed driver"], ("openibd",), {})
 
 
 def test_of_whichever_set_a_vendor_s_packages_come_along_they_take_consent():
@@ -406,18 +417,19 @@ def test_a_mere_file_takes_no_consent(monkeypatch):
     good = as_wanted(DOCA)
     node = Played(monkeypatch, OFED, replace(good, files={**good.files, PREF: ABSENT}))
     outcome, work = packages_module.begin(node.host, node.feature, DOCA, Order())
-    assert (outcome.steps, [item["path"] for item in work.files]) == ((), [PREF])
+    assert (outcome.steps, list(work.files)) == ((), [PREF])
 
 
 def test_files_that_are_no_longer_wanted_go(monkeypatch):
     seen = as_wanted(DOCA)
     found = todo(monkeypatch, INBOX, seen, Transaction({"rdma-core": "50.0-2"}, ("doca-ofed",), {}))
-    assert found.drop == ("/etc/apt/sources.list.d/gpufab-ofed.sources", "/etc/apt/keyrings/gpufab-ofed.asc")
+    gone = [path for path, text in found.files.items() if not text]
+    assert gone == ["/etc/apt/sources.list.d/gpufab-ofed.sources", "/etc/apt/keyrings/gpufab-ofed.asc"]
     # 67: rdma-core stays, as the distribution's, which nothing holds
     assert found.release == (("apt-mark", "unhold", "doca-ofed", "mlnx-ofed-kernel-dkms", "rdma-core"),)
     new = closure_of(DOCA)
     back = Transaction(new, (), new, ("rdma-core",))
     want = replace(DOCA, profile="doca-roce")
     assert todo(monkeypatch, want, seen, back).release == (("apt-mark", "unhold", "rdma-core"),)
-    assert [item["path"] for item in found.files] == ["/etc/apt/preferences.d/gpufab-ofed.pref"]
+    assert set(found.files) - set(gone) == {"/etc/apt/preferences.d/gpufab-ofed.pref"}
     assert seen.files["/etc/apt/apt.conf.d/90gpufab-ofed"] is ABSENT
