@@ -5,7 +5,7 @@ whole is refused in a line, and the node still has what it had.
 import pytest
 import yaml
 
-from tests.standins.__main__ import build
+from tests.standins.__main__ import provide
 from tests.standins.place import ON_NODE, place
 
 from .fabric import Fabric
@@ -47,7 +47,7 @@ class Stacks(Fabric):
     def up(self):
         for name, platform in PLATFORMS.items():
             self.lab.up([name], "l40s-inbox", platform)
-        build(self.repositories)
+        provide(self.repositories)
         place(self.lab, self.names, self.repositories)
         self.declare()
         self.cli("lock")
@@ -148,7 +148,7 @@ def _flip(stacks, name):
 def _refused(stacks, reasons):
     """A run fails on each node with its reason, and the nodes are as they were."""
     before = stacks.state()
-    said = stacks.site(allow=ALLOW).stdout
+    said = stacks.site("--tags", "ofed", allow=ALLOW).stdout
     for name, reason in reasons.items():
         line = next(line for line in said.splitlines() if line.startswith(f"fatal: [{name}]"))
         assert reason in line

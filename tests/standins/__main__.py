@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.standins import apt, catalogue, yum
+from tests.standins import apt, catalogue, kept, yum
 from tests.standins.keys import Key, keyring
 
 # How a platform's repositories are made, and the rdma-core that it comes with.
@@ -36,6 +36,11 @@ def _platform(folder: Path, platform: str, vendor: Key, distribution: Key) -> No
     make(folder / "distribution" / platform, catalogue.distribution(rdma), distribution)
 
 
+def provide(folder: Path) -> None:
+    """Fills a new folder with a copy of the repositories, which are built once for all."""
+    kept.copy(folder, build)
+
+
 def main(arguments: list[str]) -> None:
     """Fills the one folder that is named; what an earlier run has left there goes, and nobody else's files ever."""
     parser = argparse.ArgumentParser(prog="python -m tests.standins", description="Make repositories of stand-ins.")
@@ -45,7 +50,7 @@ def main(arguments: list[str]) -> None:
         if not folder.is_dir() or not {path.name for path in folder.iterdir()} <= _MADE:
             parser.error(f"{folder} holds other things than stand-ins")
         shutil.rmtree(folder)
-    build(folder)
+    provide(folder)
 
 
 if __name__ == "__main__":

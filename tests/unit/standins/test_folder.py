@@ -9,7 +9,7 @@ from tests.standins import __main__ as program
 def built(monkeypatch):
     """The folders that were filled."""
     found = []
-    monkeypatch.setattr(program, "build", found.append)
+    monkeypatch.setattr(program, "provide", found.append)
     return found
 
 
