@@ -2,7 +2,7 @@
 
 A first call plans and, in a real run, rehearses and then writes gpufab's own files: source, key and pins. What it
 returns as ``work`` are the parameters of the tasks, which are the package manager's. A second call is given the steps
-that were to be made, and proves each. Imports nothing of Ansible.
+that were to be made, has systemd know of units that came, and proves each step. Imports nothing of Ansible.
 """
 
 from dataclasses import replace
@@ -88,7 +88,10 @@ def _held(host: Host, feature: Any, want: Any, order: Order, grown: Iterable[Ste
 
 
 def prove(host: Host, feature: Any, want: Any, order: Order, made: Tuple[Step, ...]) -> Tuple[Outcome, Optional[Work]]:
-    """Look again: of what was to be made nothing may be left to do."""
+    """Look again, once systemd, which was left alone while packages came and went, knows their units: of what was to be
+    made nothing may be left to do.
+    """
+    host.run("systemctl", "daemon-reload")
     again, snapshot = look(host, feature, want, order)
     left = {result.step.name: result for result in again.steps}
     blind = [finding.evidence for finding in again.findings if finding.unknown]

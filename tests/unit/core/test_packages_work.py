@@ -37,6 +37,7 @@ from tests.unit.core.packages_node import DOCA, INBOX, NCCL, ROCKY, UBUNTU, as_w
 NCCLS = ("2.28.3-1+cuda13.0", "2.27.5-2+cuda12.9", "2.27.5-1+cuda13.0", "2.27.5-1+cuda12.9")
 MADE = recipe(NCCL, UBUNTU)
 MKDIR = ("mkdir", "-p", "-m", "755", "/etc/apt/keyrings")
+RELOAD_UNITS = ("systemctl", "daemon-reload")
 PREF = "/etc/apt/preferences.d/gpufab-ofed.pref"
 
 
@@ -225,7 +226,7 @@ class Played:
     """A node whose state is played: what is seen before and after the tasks."""
 
     def __init__(self, monkeypatch, feature, *states):
-        self.host, states = FakeHost(answers={MKDIR: Output(0, "", "")}), list(states)
+        self.host, states = FakeHost(answers=dict.fromkeys((MKDIR, RELOAD_UNITS), Output(0, "", ""))), list(states)
         self.host.files |= {"/etc/apt/sources.list.d/ubuntu.sources": "", "/etc/apt/preferences.d/ubuntu.pref": ""}
         self.feature = type(feature)(feature.name, feature.want_type)
         monkeypatch.setattr(self.feature, "gather", lambda *_: states.pop(0) if states[1:] else states[0])
@@ -247,6 +248,7 @@ def test_before_the_tasks_nothing_is_said_to_be_made_and_after_them_each_is_prov
     assert [result.status for result in outcome.steps] == [Status.MADE]
     assert outcome.changed
     assert more is None
+    assert RELOAD_UNITS in node.host.writes
     assert node.journal() == ["begin", "made"]
 
 
