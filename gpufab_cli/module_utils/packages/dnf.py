@@ -19,6 +19,15 @@ _QUERY = r"%{name} %{epoch}:%{version}-%{release}"
 _REMOVING = re.compile(r"^Removing.*?:\n((?: \S.*\n|\s{2,}.*\n)+)", re.MULTILINE)
 
 
+def fetch(specs: Tuple[str, ...]) -> Tuple[str, ...]:
+    """The command line that reads the sources and downloads packages into dnf's own cache, for a later transaction.
+
+    keepcache is for this call alone: dnf would else discard them at the end of the transaction that comes first.
+    """
+    options = ("--setopt=keepcache=1", "--setopt=install_weak_deps=False")
+    return ("dnf", "-y", *options, "--refresh", "--downloadonly", "--allowerasing", "install", *specs)
+
+
 class DnfRehearsal(Rehearsal):
     """One rehearsal of one set."""
 

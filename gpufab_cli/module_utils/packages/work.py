@@ -9,7 +9,7 @@ from ..host import Host
 from ..schema import encode
 from .apt import AptRehearsal, reads_every_source, refresh
 from .database import installed
-from .dnf import DnfRehearsal
+from .dnf import DnfRehearsal, fetch
 from .files import key_path
 from .impact import of_packages
 from .plan import driver_step, files_to_write, pinned, resolved, step_name
@@ -38,6 +38,8 @@ class Work:
         files: what is to stand in gpufab's own files, by path; "" of one that goes. They are no task's.
         signers: keys that rpm is to know: path and fingerprint.
         refresh: command lines that have apt read its sources.
+        fetch: command lines that have dnf read its sources and download what comes, before anything goes.
+        stale: whether dnf has yet to read its sources when it installs.
         release: command lines that lift the holds of what goes or is none of the set's any more.
         remove, install: what is done at once; none where there is nothing to do, for asking costs seconds.
         hold: command lines that hold the set.
@@ -49,6 +51,8 @@ class Work:
     files: Mapping[str, str] = field(default_factory=dict)
     signers: Tuple[Dict[str, str], ...] = ()
     refresh: Tuple[Tuple[str, ...], ...] = ()
+    fetch: Tuple[Tuple[str, ...], ...] = ()
+    stale: bool = True
     release: Tuple[Tuple[str, ...], ...] = ()
     remove: Tuple[Tuple[str, ...], ...] = ()
     install: Tuple[Tuple[str, ...], ...] = ()
@@ -92,6 +96,8 @@ def _packages(host: Host, seen: PackagesSeen, devices: Devices, made: Recipe, fo
     before, now = pinned(seen, made, platform), installed(host, platform)
     transaction = rehearse(host, seen, made)
     impact = of_packages(seen, made, devices, with_scripts(made, before, now, transaction))
+    install = _specs(platform, transaction.install)
+    early = fetch(install) if platform.manager == "dnf" and transaction.remove and install else ()
     return replace(
         found,
         steps=tuple(_with(step, impact) if step.name == step_name(made.name) else step for step in found.steps),
@@ -100,7 +106,9 @@ def _packages(host: Host, seen: PackagesSeen, devices: Devices, made: Recipe, fo
         refresh=_refresh(host, made, platform),
         release=_marked("unhold", _held(database, _released(transaction, before))),
         remove=_at_once(transaction.remove),
-        install=_at_once(_specs(platform, transaction.install)),
+        fetch=_at_once(early),
+        stale=not early,
+        install=_at_once(install),
         hold=_marked("hold", transaction.closure) if platform.manager == "apt" else (),
     )
 

@@ -204,6 +204,16 @@ def test_dnf_is_given_versions_the_key_and_no_holds(monkeypatch):
     assert found.signers[0]["path"] == "/etc/pki/rpm-gpg/gpufab-nccl.asc"
     assert not (found.hold)
     assert not (found.refresh)
+    assert (found.fetch, found.stale) == ((), True)
+
+
+@pytest.mark.parametrize(("platform", "early"), [(ROCKY, True), (UBUNTU, False)])
+def test_what_comes_is_downloaded_before_anything_goes(monkeypatch, platform, early):
+    """apt's rehearsal has downloaded into apt's own cache."""
+    pinned = closure_of(NCCL, platform)
+    found = todo(monkeypatch, NCCL, fresh(NCCL, platform), Transaction(pinned, ("old",), pinned))
+    assert (bool(found.fetch), found.stale) == (early, not early)
+    assert not early or found.fetch[0][-3:] == ("install", *found.install[0])
 
 
 def test_a_lost_hold_is_set_again_without_asking_anybody():
