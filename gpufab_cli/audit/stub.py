@@ -10,9 +10,13 @@ import zlib
 
 from gpufab_cli.module_utils import archive
 
-# The empty line tells at once that the connection stands, and that the jump host on its way is free for others.
+# What it is called with it says on stderr: that it has begun. The empty line then tells at once that the connection
+# stands, and that the jump host on its way is free for others.
 _LOADER = """\
 import sys
+for word in sys.argv[1:]:
+    sys.stderr.write("gpufab: %s;" % word)
+    sys.stderr.flush()
 if sys.version_info < (3, 9):
     sys.exit("gpufab: needs Python 3.9 on the node, this is " + sys.version.split()[0])
 import os, zlib
@@ -26,38 +30,32 @@ from PACKAGE.program import main
 sys.exit(main([VERB]))
 """
 
-# Root by sudo if sudo gives it without asking, else as who we are: the snapshot's uid then shows it.
-_AS_ROOT = """\
-import os, shutil, subprocess, sys
-python = [sys.executable, "-I", "-c"]
-sudo = [shutil.which("sudo"), "-n", "--"]
-def refusal():
-    if sudo[0] is None:
-        return b"sudo is not installed"
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    done = subprocess.run(sudo + python + [""], **pipes)
-    return (done.stderr.strip() or b"sudo failed") if done.returncode else None
-reason = refusal() if os.geteuid() else b""
-if reason:
-    sys.stderr.buffer.write(REFUSED + reason.replace(b"\\n", b" ") + b"\\n")
-    sys.stderr.flush()
-argv = (sudo if reason is None else []) + python + [sys.argv[1]]
-os.execv(argv[0], argv)
-"""
+REFUSED = "gpufab: no root: "
+"""What a line on stderr starts with that says why there is no root."""
+
+# Root by sudo if sudo gives it without asking, else as who we are: the snapshot's uid then shows it. sudo is started
+# once: where it refuses, the loader has not begun, and stdin is unread. Its refusal may repeat the command line, in
+# which the loader's words are not as they are said.
+_AS_ROOT = (
+    'if [ "$(id -u)" -eq 0 ]; then exec "$@"; fi',
+    "exec 3>&1",
+    'if command -v sudo >/dev/null; then said=$(sudo -n -- "$@" root 2>&1 >&3); code=$?',
+    'else said="sudo is not installed"; fi',
+    'case $said in *"gpufab: root;"*) printf "%s\\n" "${said#*gpufab: root;}" >&2; exit $code;; esac',
+    "set -f",
+    f'{{ printf "{REFUSED.strip()}"; printf " %s" ${{said:-sudo failed}}; echo; }} >&2',
+    'exec "$@" 3>&-',
+)
 
 _LEVEL = 4
 """zlib's own, 6, takes more than twice the time for a twentieth less to send."""
-
-REFUSED = "gpufab: no root: "
-"""What a line on stderr starts with that says why there is no root."""
 
 
 def command(python: str, verb: str = "collect", *, root: bool) -> list[str]:
     """The argv of the collector, or of another verb of the core's program that only looks."""
     loader = _one_line(_LOADER.replace("PACKAGE", archive.PACKAGE).replace("VERB", repr(verb)))
-    if not root:
-        return [python, "-I", "-c", loader]
-    return [python, "-I", "-c", _one_line(f"REFUSED = {REFUSED.encode()!r}\n{_AS_ROOT}"), loader]
+    argv = [python, "-I", "-c", loader]
+    return ["/bin/sh", "-c", "; ".join(_AS_ROOT), "sh", *argv] if root else argv
 
 
 def stdin(wishes: str) -> bytes:

@@ -1,11 +1,12 @@
 """Whatever a host answers, it ends as one of five, and holds up no other."""
 
+import io
 import json
 import subprocess
 import sys
 import threading
+import zipfile
 import zlib
-from pathlib import Path
 
 import pytest
 
@@ -180,51 +181,67 @@ def test_the_wishes_follow_the_zip():
 def test_the_command_holds_nothing_that_a_shell_could_trip_over():
     for argv in (stub.command("/usr/bin/python3", root=True), stub.command("/usr/bin/python3", root=False)):
         assert not any("\n" in word for word in argv)
-        assert argv[:3] == ["/usr/bin/python3", "-I", "-c"]
+        assert argv[-4:-1] == ["/usr/bin/python3", "-I", "-c"]
 
 
-def loaded(source, stdin, *arguments):
-    """Run a stub here, as a shell would, with a program in the zip that touches nothing."""
+OWN = b"the program's own\n"
+PROGRAM = """
+import sys
+def main(argv):
+    print("the program's own", file=sys.stderr)
+    print(argv, sys.stdin.read())
+    return 7
+"""
+
+
+def zipped(program):
+    """What the loader reads first: a zip with this program."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr(f"{archive.PACKAGE}/__init__.py", "")
+        file.writestr(f"{archive.PACKAGE}/program.py", program)
+    data = zlib.compress(buffer.getvalue())
+    return b"%d\n" % len(data) + data
+
+
+def test_the_loader_runs_the_program_of_the_zip_with_the_rest_of_stdin():
+    argv = stub.command(sys.executable, root=False)
+    done = subprocess.run(argv, input=zipped(PROGRAM) + b'{"wants": {}}', capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (7, b"\n['collect'] {\"wants\": {}}\n", OWN)
+
+
+def as_root(path):
+    """Run what is to become root, as a login shell would, where PATH is a test's own."""
+    argv = stub.command(sys.executable, root=True)
     return subprocess.run(
-        [sys.executable, "-I", "-c", source, *arguments], input=stdin, capture_output=True, check=False
+        argv, input=zipped(PROGRAM) + b"in", capture_output=True, check=False, env={"PATH": str(path)}
     )
 
 
-def test_the_loader_runs_the_program_of_the_zip_with_the_rest_of_stdin(tmp_path):
-    import io
-    import zipfile
-
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as zipped:
-        zipped.writestr(f"{archive.PACKAGE}/__init__.py", "")
-        program = "import sys\ndef main(argv):\n    print(argv, sys.stdin.read())\n    return 7\n"
-        zipped.writestr(f"{archive.PACKAGE}/program.py", program)
-    data = zlib.compress(buffer.getvalue())
-    done = loaded(stub.command("python3", root=False)[3], b"%d\n" % len(data) + data + b'{"wants": {}}')
-    assert (done.returncode, done.stdout, done.stderr) == (7, b"\n['collect'] {\"wants\": {}}\n", b"")
-
-
 @pytest.mark.parametrize(
-    ("sudo", "root", "words"),
+    ("sudo", "words"),
     [
-        ('shift 2; exec "$@"', True, ""),
-        ("echo sudo: a password is required >&2; exit 1", False, "sudo: a password is required"),
-        ("exit 1", False, "sudo failed"),
-        (None, False, "sudo is not installed"),
+        ('shift 2; exec "$@"', ""),
+        ('echo sudo: unable to resolve host >&2; shift 2; exec "$@"', ""),
+        ("echo sudo: a password is required >&2; exit 1", "sudo: a password is required"),
+        ("printf 'sudo: a *\\n  lecture\\n' >&2; exit 1", "sudo: a * lecture"),
+        ("echo \"ops may not execute '$*' as root\" >&2; exit 1", "ops may not execute '-n -- "),
+        ("exit 1", "sudo failed"),
+        (None, "sudo is not installed"),
     ],
 )
-def test_root_by_sudo_if_it_is_given_without_asking(tmp_path, sudo, root, words):
-    """sudo is a script that notes how it was called; the stub believes that it is not root."""
+def test_root_by_sudo_if_it_is_given_without_asking(tmp_path, sudo, words):
+    """sudo is a script that notes how it was called; the stub is told that it is not root."""
     calls = tmp_path / "calls"
-    if sudo is not None:
-        script = tmp_path / "sudo"
-        script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >> {calls}\n{sudo}\n')
-        script.chmod(0o755)
-    source = stub.command("python3", root=True)[3]
-    source = f"import os; os.geteuid = lambda: 1000; os.environ['PATH'] = {str(tmp_path)!r}; {source}"
-    done = loaded(source, b"in", "import sys; print('ran with', sys.stdin.read())")
-    assert done.stdout == b"ran with in\n"
-    assert done.stderr.decode() == (f"{stub.REFUSED}{words}\n" if words else "")
-    used = [line for line in (calls.read_text().splitlines() if calls.exists() else []) if "ran with" in line]
-    assert bool(used) == root
-    assert all(line.startswith(f"-n -- {Path(sys.executable)}") for line in used)
+    programs = {"id": "echo 1000", "sudo": sudo and f'printf "%s\\n" "$*" >> {calls}\n{sudo}'}
+    for name, text in programs.items():
+        if text:
+            (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+            (tmp_path / name).chmod(0o755)
+    done = as_root(tmp_path)
+    assert (done.returncode, done.stdout) == (7, b"\n['collect'] in\n")
+    assert done.stderr.decode().startswith(f"{stub.REFUSED}{words}" if words else OWN.decode())
+    assert done.stderr.endswith(OWN)
+    used = calls.read_text().splitlines() if calls.exists() else []
+    assert len(used) == (sudo is not None), "sudo is started once"
+    assert all(line.startswith(f"-n -- {sys.executable} -I -c ") for line in used)
