@@ -14,15 +14,17 @@ from gpufab_cli.module_utils.dvfs.want import CpuWant, DvfsWant, GpuPolicy, GpuW
 from gpufab_cli.module_utils.features import SEEN_TYPES, WANT_TYPES
 from gpufab_cli.module_utils.schema import decode, encode
 from gpufab_cli.module_utils.snapshot import dumps, loads
+from tests.property.octets import octets
 from tests.unit.core.dvfs_node import BOOT, GPU0, GPU1, snapshot
 
 PCIS = (GPU0, GPU1)
 CLOCKS = (210, 1200, 1500, 1980)
 unknown = st.builds(Unknown, st.sampled_from(["", "hangs", "é"]))
 absent = st.just(ABSENT)
-flag = st.booleans() | absent
-watts = st.sampled_from([60.0, 70.0, 200.0, 650.0, 700.0]) | absent
-locks = st.sampled_from([(), (210, 1980), (1200, 1500), (1500, 3201)])
+flag = st.sampled_from([True, False, ABSENT])
+watts = st.sampled_from([60.0, 70.0, 200.0, 650.0, 700.0, ABSENT])
+LOCKS = ((), (210, 1980), (1200, 1500), (1500, 3201))
+locks, limits = st.sampled_from(LOCKS), st.sampled_from((None, *LOCKS))
 
 known_gpus = st.builds(
     GpuSeen,
@@ -31,27 +33,27 @@ known_gpus = st.builds(
     power_limit_w=watts,
     power_enforced_w=watts,
     power_default_w=watts,
-    power_min_w=st.just(60.0) | absent,
-    power_max_w=st.just(700.0) | absent,
-    graphics_now_mhz=st.sampled_from([210, 1980, 2100]) | absent,
+    power_min_w=st.sampled_from([60.0, ABSENT]),
+    power_max_w=st.sampled_from([700.0, ABSENT]),
+    graphics_now_mhz=st.sampled_from([210, 1980, 2100, ABSENT]),
     ecc=flag,
     ecc_pending=flag,
     mig=flag,
     mig_pending=flag,
     throttle=st.integers(0, 0x1FF) | absent,
-    memory_clocks_mhz=st.just(CLOCKS) | absent,
-    graphics_clocks_mhz=st.just(CLOCKS) | absent,
+    memory_clocks_mhz=st.sampled_from([CLOCKS, ABSENT]),
+    graphics_clocks_mhz=st.sampled_from([CLOCKS, ABSENT]),
     load=st.integers(1, 3),
 )
 policies = st.builds(
     GpuPolicy,
-    persistence=st.none() | st.booleans(),
-    power_limit_w=st.none() | st.sampled_from([60, 650, 700, 900]),
-    graphics_mhz=st.none() | locks,
-    memory_mhz=st.none() | locks,
-    ecc=st.none() | st.booleans(),
-    mig=st.none() | st.booleans(),
-    reason=st.none() | st.just("hot"),
+    persistence=st.sampled_from([None, True, False]),
+    power_limit_w=st.sampled_from([None, 60, 650, 700, 900]),
+    graphics_mhz=limits,
+    memory_mhz=limits,
+    ecc=st.sampled_from([None, True, False]),
+    mig=st.sampled_from([None, True, False]),
+    reason=st.sampled_from([None, "hot"]),
 )
 records = st.lists(
     st.builds(
@@ -66,33 +68,35 @@ records = st.lists(
 
 
 def values(*words):
-    return st.lists(st.sampled_from(words), min_size=4, max_size=4).map(lambda found: spread(dict(enumerate(found))))
+    """What four CPUs have, if they have it."""
+    rows = octets(4, lambda drawn: words[drawn % len(words)])
+    return rows.map(lambda found: spread(dict(enumerate(found)))) | absent
 
 
 cpus = st.builds(
     CpuSeen,
-    driver=st.sampled_from(["intel_pstate", "acpi-cpufreq", "amd-pstate-epp"]) | absent,
-    mode=st.sampled_from(["active", "passive"]) | absent,
-    governor=values("performance", "powersave", "schedutil") | absent,
+    driver=st.sampled_from(["intel_pstate", "acpi-cpufreq", "amd-pstate-epp", ABSENT]),
+    mode=st.sampled_from(["active", "passive", ABSENT]),
+    governor=values("performance", "powersave", "schedutil"),
     governors=st.just(("performance", "powersave")),
-    epp=values("performance", "power", "128") | absent,
+    epp=values("performance", "power", "128"),
     epps=st.just(("performance", "power")),
-    min_khz=values("800000", "1200000") | absent,
-    max_khz=values("2000000", "3800000") | absent,
-    range_khz=st.just((800000, 3800000)) | absent,
+    min_khz=values("800000", "1200000"),
+    max_khz=values("2000000", "3800000"),
+    range_khz=st.sampled_from([(800000, 3800000), ABSENT]),
     boost=flag,
-    latency_us=values("any", "0", "2") | absent,
-    idle_states=values("POLL C1", "POLL C1 C6", "") | absent,
+    latency_us=values("any", "0", "2"),
+    idle_states=values("POLL C1", "POLL C1 C6", ""),
     state_latency_us=st.just((("POLL", 0), ("C1", 2), ("C6", 190))),
 )
 cpu_wishes = st.builds(
     CpuWant,
-    governor=st.none() | st.sampled_from(["performance", "powersave", "ondemand"]),
-    epp=st.none() | st.sampled_from(["performance", "power", "128", "turbo"]),
-    min_mhz=st.none() | st.sampled_from([800, 1200, 5000]),
-    max_mhz=st.none() | st.sampled_from([2000, 3800, 5000]),
-    boost=st.none() | st.booleans(),
-    max_cstate_us=st.none() | st.sampled_from([0, 2, 200]),
+    governor=st.sampled_from([None, "performance", "powersave", "ondemand"]),
+    epp=st.sampled_from([None, "performance", "power", "128", "turbo"]),
+    min_mhz=st.sampled_from([None, 800, 1200, 5000]),
+    max_mhz=st.sampled_from([None, 2000, 3800, 5000]),
+    boost=st.sampled_from([None, True, False]),
+    max_cstate_us=st.sampled_from([None, 0, 2, 200]),
     takeover=st.booleans(),
 )
 
