@@ -4,7 +4,6 @@ import importlib
 import json
 import shutil
 import stat
-import sys
 
 import pytest
 
@@ -85,7 +84,7 @@ def folder(tmp_path_factory):
     for name in ("bin", "nodes"):
         (folder / name).mkdir()
     ssh = folder / "bin" / "ssh"
-    ssh.write_text(SSH.format(python=sys.executable, folder=str(folder / "nodes")))
+    ssh.write_text(SSH.format(folder=folder / "nodes"))
     ssh.chmod(ssh.stat().st_mode | stat.S_IXUSR)
     (folder / "fabric.yml").write_text(
         changed(
