@@ -200,7 +200,8 @@ def load(name: str) -> Machine:
     path = PROFILES / f"{name}.yml"
     if not path.is_file():
         raise LabError(f"no machine type {name!r}", hint=f"known: {', '.join(names())}")
-    return _parse(name, yaml.safe_load(path.read_text()))
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml where it is built in: a tenth of the time
+    return _parse(name, yaml.load(path.read_text(), Loader=loader))  # noqa: S506 (both are safe)
 
 
 def _parse(name: str, raw: dict[str, Any]) -> Machine:
