@@ -98,7 +98,7 @@ class LabHost(FakeHost):
             ]
             found = replace(found, numa=tuple(numa))
         self.hardware = Forgetful(found, machine.Identity(name), folder / f"{name}.json")
-        self._tree = (-1, None, None)
+        self._tree, self._found = (-1, None, None), {}
         self.boot()
 
     def give(self, **networks):
@@ -124,15 +124,21 @@ class LabHost(FakeHost):
     def tree(self):
         now = (self.hardware.structure, tuple(self.hardware.live().names()))
         if self._tree[:2] != now:
-            self._tree = (*now, build(self.hardware))
+            self._tree, self._found = (*now, build(self.hardware)), {}
         return self._tree[2]
 
     def _entry(self, path):
         """The entry of a path below /sys, links on the way followed; None where there is none."""
-        tree, path, here = self.tree(), path.removeprefix("/sys"), ""
+        tree = self.tree()
+        if path not in self._found:
+            self._found[path] = self._look(tree, path.removeprefix("/sys"))
+        return self._found[path]
+
+    @staticmethod
+    def _look(tree, path):
         if (entry := tree.find(path)) is not None:
             return entry
-        parts = path.strip("/").split("/")
+        parts, here = path.strip("/").split("/"), ""
         for number, part in enumerate(parts):
             here = f"{here}/{part}"
             entry = tree.find(here)

@@ -6,6 +6,7 @@ the GPU has no such value (man nvidia-smi; observed with R535 to R570).
 """
 
 import re
+from functools import lru_cache
 from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 from ..change import ABSENT, Absent, Unknown
@@ -37,12 +38,14 @@ LOST = "[GPU is lost]"
 NO_RELEASE = "printed what no known release prints"
 _LACKS = frozenset({"[N/A]", "N/A", "[Not Supported]"})
 _FLAGS = {"Enabled": True, "Disabled": False}
+_CLOCKS = re.compile(r" *([0-9A-Fa-f:.]+), *([0-9]{1,6})(?: MHz)?, *([0-9]{1,6})(?: MHz)? *")
 _IGNORED = re.compile(r"not supported|treating as warning|persistence mode is disabled", re.IGNORECASE)
 
 Rows = Union[Dict[str, Tuple[str, ...]], Unknown]
 Lost = Dict[str, str]
 
 
+@lru_cache(maxsize=64)  # asked for each of the thousands of clocks that eight GPUs offer
 def bus_id(text: str) -> str:
     """A bus id as nvidia-smi writes it → the PCI address as sysfs does: 00000000:1B:00.0 → 0000:1b:00.0."""
     domain, _, rest = text.strip().lower().partition(":")
@@ -136,7 +139,7 @@ def _clocks(host: Reader, found: Iterable[str], *, alone: bool) -> Supported:
 def _take_clocks(clocks: Dict[str, Dict[int, List[int]]], text: str) -> bool:
     """Note the clocks of some lines; whether they could be understood."""
     for line in text.splitlines():
-        match = re.fullmatch(r" *([0-9A-Fa-f:.]+), *([0-9]{1,6})(?: MHz)?, *([0-9]{1,6})(?: MHz)? *", line)
+        match = _CLOCKS.fullmatch(line)
         if match:
             clocks.setdefault(bus_id(match[1]), {}).setdefault(int(match[2]), []).append(int(match[3]))
         elif line.strip() and not any(word in line for word in _LACKS):

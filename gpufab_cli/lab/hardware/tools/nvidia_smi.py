@@ -156,9 +156,10 @@ def _supported(hw: Hardware, wanted: list[str], chosen: list[int], style: str) -
     unit = " MHz" if units else ""
     lines = [] if "noheader" in style.split(",") else [", ".join(wanted)]
     for index in chosen:
+        where = bus_id(hw, index)
         for memory in sorted(hw.machine.gpu.memory_mhz, reverse=True):
             for graphics in hw.machine.gpu.clocks:
-                cells = {"gpu_bus_id": bus_id(hw, index), "memory": f"{memory}{unit}", "graphics": f"{graphics}{unit}"}
+                cells = {"gpu_bus_id": where, "memory": f"{memory}{unit}", "graphics": f"{graphics}{unit}"}
                 lines.append(", ".join(cells.get(name, NA) for name in wanted))
     return Answer("".join(f"{line}\n" for line in lines))
 
