@@ -8,6 +8,7 @@ saved snapshots by ``--from``, for ten thousand hosts.
 """
 
 import asyncio
+import gc
 import json
 import os
 import platform
@@ -109,6 +110,7 @@ def measure(fabric: Path, saved: Path | None) -> dict[str, float]:
     """An audit in this process, its report included."""
     from gpufab_cli import cli
 
+    gc.set_threshold(*cli.COLLECT_AFTER)  # as main() does
     begin = time.perf_counter()
     words = ["audit", "-f", str(fabric), "--format", "json", "--forks", str(FORKS)]
     code = cli.run([*words, *(("--from", str(saved)) if saved else ("--timeout", "120"))])
