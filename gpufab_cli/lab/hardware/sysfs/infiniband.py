@@ -93,7 +93,7 @@ def _device(tree: Tree, hw: Hardware, place: PortPlace, index: int) -> None:
         ("hw_rev", "0"),
     ):
         tree.text(f"{path}/{name}", value)
-    _port(tree, hw, place, f"{path}/ports/1")
+    tree.later(f"{path}/ports/1", partial(_port, hw, place, f"{path}/ports/1"))
     vendor = hw.machine.stack.control == "vendor" and not hw.state.fault("no-ecn-sysfs")
     if vendor and hw.machine.is_ethernet(place):
         tree.live(f"{path}/tc/1/traffic_class", partial(_traffic_class, hw, place), partial(_set_class, hw, place))
@@ -103,7 +103,7 @@ def _device(tree: Tree, hw: Hardware, place: PortPlace, index: int) -> None:
     tree.text(f"{verbs}/dev", f"{_UVERBS_MAJOR}:{_UVERBS_FIRST_MINOR + index}")
 
 
-def _port(tree: Tree, hw: Hardware, place: PortPlace, path: str) -> None:
+def _port(hw: Hardware, place: PortPlace, path: str, tree: Tree) -> None:
     def active() -> bool:
         return hw.live().admin_up(place.netdev) and hw.carrier(place.netdev)
 

@@ -47,7 +47,7 @@ def add(tree: Tree, hw: Hardware) -> None:
         tree.link(f"{path}/device", device)
         vendor = hw.machine.stack.control == "vendor" and not hw.state.fault("no-ecn-sysfs")
         if vendor and hw.machine.is_ethernet(place):
-            _ecn(tree, hw, name, f"{path}/ecn")
+            tree.later(f"{path}/ecn", partial(_ecn, hw, name, f"{path}/ecn"))
     _stacked(tree, hw)
 
 
@@ -94,8 +94,12 @@ def _interface(tree: Tree, hw: Hardware, name: str, path: str) -> None:
     tree.live(f"{path}/carrier", partial(_carrier, hw, name))
     tree.text(f"{path}/dev_id", "0x0")
     tree.text(f"{path}/dev_port", 0)
+    tree.later(f"{path}/statistics", partial(_statistics, hw, name, f"{path}/statistics"))
+
+
+def _statistics(hw: Hardware, name: str, path: str, tree: Tree) -> None:
     for statistic, column in zip(_STATISTICS, _COLUMNS, strict=True):
-        tree.live(f"{path}/statistics/{statistic}", partial(_counter, hw, name, column))
+        tree.live(f"{path}/{statistic}", partial(_counter, hw, name, column))
 
 
 def _address(hw: Hardware, name: str) -> str:
@@ -134,7 +138,7 @@ def _port(tree: Tree, hw: Hardware, name: str, path: str) -> None:
     tree.text(f"{path}/phys_port_name", "p0")
 
 
-def _ecn(tree: Tree, hw: Hardware, name: str, path: str) -> None:
+def _ecn(hw: Hardware, name: str, path: str, tree: Tree) -> None:
     """The vendor driver's congestion control files."""
     for side in ("np", "rp"):
         for priority in range(PRIORITIES):

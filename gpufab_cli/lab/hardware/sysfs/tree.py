@@ -64,7 +64,7 @@ class Tree:
         self._entries[path] = entry
 
     def later(self, path: str, fill: Callable[["Tree"], None]) -> None:
-        """A directory that is filled when it is first looked into: of hundreds of CPUs hardly any is."""
+        """A directory that is filled when it is first looked into, as of hundreds of CPUs hardly any is."""
         self.directory(path)
         self._unfilled[path] = fill
 
