@@ -11,7 +11,7 @@ from typing import Any
 
 from gpufab_cli.audit import stub
 from gpufab_cli.audit.many import each
-from gpufab_cli.execute.connect import OverdueError, Result, UnreachableError
+from gpufab_cli.execute.answer import OverdueError, Result, UnreachableError
 from gpufab_cli.execute.target import Target
 from gpufab_cli.module_utils import snapshot
 from gpufab_cli.module_utils.features import SEEN_TYPES

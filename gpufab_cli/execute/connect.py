@@ -18,17 +18,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import IO, Any
 
+from gpufab_cli.execute.answer import OUTPUT_BYTES, LostError, OverdueError, Result, UnreachableError
 from gpufab_cli.execute.client import paramiko
 from gpufab_cli.execute.handshakes import Handshakes
 from gpufab_cli.execute.known import KnownHosts
 from gpufab_cli.execute.target import Target
 from gpufab_cli.execute.way import Way, WayError, Ways, arguments
-
-OUTPUT_BYTES = 8 * 1024 * 1024
-"""Nothing that gpufab asks of a host answers with more; a host that does is cut off there."""
 
 SSH_FAILED = 255
 """What the ssh program exits with when it is its own failure (ssh(1), EXIT STATUS)."""
@@ -56,32 +53,6 @@ _CHANCE = (
 
 # What paramiko's threads have to say about a connection that broke would land on the operator's terminal.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a command ended; ``cut`` when it printed more than :data:`OUTPUT_BYTES`."""
-
-    rc: int
-    stdout: bytes
-    stderr: bytes
-    cut: bool = False
-
-
-class UnreachableError(Exception):
-    """The host cannot be reached, or is not the one that is known; with a hint where there is one."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
-
-
-class LostError(UnreachableError):
-    """The connection failed before login in a way that may be chance, such as at a jump host that has too many."""
-
-
-class OverdueError(Exception):
-    """The host did not answer in time; the message says what it was busy with."""
 
 
 class Clock:

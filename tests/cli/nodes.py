@@ -4,7 +4,7 @@ import json
 
 from gpufab_cli import cli
 from gpufab_cli.audit.stub import REFUSED
-from gpufab_cli.execute.connect import OverdueError, Result, UnreachableError
+from gpufab_cli.execute.answer import OverdueError, Result, UnreachableError
 from gpufab_cli.execute.doors import Doors
 from gpufab_cli.module_utils import snapshot
 from gpufab_cli.module_utils.program import MARKER

@@ -8,7 +8,7 @@ import pytest
 from gpufab_cli import cli
 from gpufab_cli.audit.stub import REFUSED
 from gpufab_cli.commands.topo import command
-from gpufab_cli.execute.connect import Result, UnreachableError
+from gpufab_cli.execute.answer import Result, UnreachableError
 from gpufab_cli.execute.doors import Doors
 from gpufab_cli.module_utils.program import MARKER
 from gpufab_cli.module_utils.topology import report

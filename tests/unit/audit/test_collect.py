@@ -12,7 +12,7 @@ import pytest
 
 from gpufab_cli.audit import stub
 from gpufab_cli.audit.collect import LINE_LENGTH, Collected, Failed, Failure, collect
-from gpufab_cli.execute.connect import OverdueError, Result, UnreachableError
+from gpufab_cli.execute.answer import OverdueError, Result, UnreachableError
 from gpufab_cli.execute.target import Target
 from gpufab_cli.module_utils import archive, snapshot
 from gpufab_cli.module_utils.program import MARKER

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from gpufab_cli.audit.counters import soak
-from gpufab_cli.execute.connect import OverdueError, Result
+from gpufab_cli.execute.answer import OverdueError, Result
 from gpufab_cli.execute.target import Target
 from gpufab_cli.module_utils import counters
 from gpufab_cli.module_utils.host import Output

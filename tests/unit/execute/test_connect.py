@@ -8,7 +8,8 @@ import paramiko
 import pytest
 
 from gpufab_cli.execute import connect, handshakes
-from gpufab_cli.execute.connect import OverdueError, Ssh, UnreachableError
+from gpufab_cli.execute.answer import OverdueError, UnreachableError
+from gpufab_cli.execute.connect import Ssh
 from gpufab_cli.execute.target import Target
 from gpufab_cli.execute.way import Ways
 from tests.sshd import Sshd
