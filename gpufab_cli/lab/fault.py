@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpufab_cli.lab import podman
 from gpufab_cli.lab.node import Node
 
 
@@ -18,7 +17,7 @@ class Strike:
 
     def shell(self, script: str, *arguments: str) -> None:
         """Runs a fixed script as root on the node."""
-        podman.execute(self.node.container, "sh", "-euc", script, "sh", *arguments)
+        self.node.execute("sh", "-euc", script, "sh", *arguments)
 
 
 TARGETED = ("TOOL", "RELEASE", "GPU")

@@ -38,7 +38,7 @@ def _recipe(platform: Platform) -> str:
 
 def _sources(platform: Platform) -> Iterator[Path]:
     """The files that an image is made from."""
-    roots = (_HERE / platform.name,) if platform.base else (_HERE / "customize.sh", _HERE / "rootfs")
+    roots = (_HERE / platform.folder,) if platform.base else (_HERE / "customize.sh", _HERE / "rootfs")
     for root in roots:
         yield from (path for path in (root, *root.rglob("*")) if path.is_file())
 
@@ -92,8 +92,8 @@ def _bootstrap(platform: Platform, wanted: str, say: Callable[[str], None]) -> N
 def _derive(platform: Platform, wanted: str, say: Callable[[str], None]) -> None:
     base = tag(platform.base)
     _build(platforms.load(platform.base), base, say)
-    say(f"building the {platform.name} look-alike (once, some seconds)")
-    podman.build_image(_HERE / platform.name, base, wanted, timeout=_BUILD_S)
+    say(f"building the {platform.name} image from {platform.base} (once, some seconds)")
+    podman.build_image(_HERE / platform.folder, base, wanted, timeout=_BUILD_S)
 
 
 def _archive(suite: str) -> list[str]:

@@ -183,7 +183,7 @@ class Lab:
 
     def _status(self, node: Node) -> dict[str, Any]:
         lives = node.hardware_lives()
-        hardware = node.ask("status") if lives else {"boot_id": None, "boots": None, "faults": None, "up": False}
+        hardware = node.ask("status") if lives else {"boot_id": None, "boots": None, "faults": None}
         return {
             **asdict(node.record),
             "container": "running" if node.running() else "stopped",

@@ -25,6 +25,7 @@ from gpufab_cli.lab.shell import run, succeeds
 _HARDWARE_START_S = 15
 _BOOT_S = 60
 _POLL_S = 0.1
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True)
@@ -156,15 +157,35 @@ class Node:
         Raises:
             LabError: It takes too long.
         """
-        self.wait_for(lambda: bool(self.ask("status")["up"]), _BOOT_S, "boot")
+        self.wait_for(self._listens, _BOOT_S, "boot")
         self.wait_for(self._settled, _BOOT_S, "systemd")
         self.wait_for(self._greets, _BOOT_S, "sshd")
 
+    def _listens(self) -> bool:
+        """Whether the node's systemd can be asked."""
+        init = self.ask("status")["init"]
+        return init is not None and Path(f"/proc/{init}/root/run/systemd/private").exists()
+
     def _settled(self) -> bool:
         """`degraded` is an answer: a failed unit does not make a node unusable."""
-        argv = ["podman", "exec", self.container, "systemctl", "is-system-running", "--wait"]
+        argv = [*self._inside(), "systemctl", "is-system-running", "--wait"]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=_BOOT_S, check=False)
         return done.stdout.strip() in ("running", "degraded")
+
+    def execute(self, *argv: str) -> str:
+        """Runs a program as root on the node and gives its stdout."""
+        return run([*self._inside(), *argv], timeout=60)
+
+    def _inside(self) -> list[str]:
+        """What a command line begins with that runs on the node: `podman exec` does more and costs thirty times that.
+
+        Raises:
+            LabError: The node is off.
+        """
+        init = self.ask("status")["init"]
+        if init is None:
+            raise LabError(f"{self.record.name} is off", hint=f"gpufab lab reboot {self.record.name}")
+        return ["nsenter", f"--target={init}", "--all", "env", "--ignore-environment", f"PATH={_PATH}"]
 
     def _greets(self) -> bool:
         try:

@@ -1,7 +1,8 @@
 """Operating systems that a node can have. Debian is itself; the others are look-alikes, and say so.
 
 No image registry and no other distribution's archive is needed: a look-alike is Debian 12 with the other's identity
-(os-release, package manager, its configuration) and without the archive that the other does not have.
+(os-release, package manager, its configuration) and without the archive that the other does not have. Two more are
+Debian with its own Open MPI, for nodes that need not install it anew.
 """
 
 from dataclasses import dataclass
@@ -32,13 +33,15 @@ class Platform:
     """One of them.
 
     Attributes:
-        suite: the Debian suite whose packages it is made of; "" for a look-alike.
-        base: the platform that a look-alike is made from, by the Containerfile in image/NAME.
+        suite: the Debian suite whose packages it is made of; "" for one that is made from another platform.
+        base: that other platform.
+        folder: the folder of image/ whose Containerfile makes it from its base.
     """
 
     name: str
     suite: str = ""
     base: str = ""
+    folder: str = ""
 
 
 _PLATFORMS = {
@@ -46,8 +49,10 @@ _PLATFORMS = {
     for platform in (
         Platform("debian13", suite="trixie"),
         Platform("debian12", suite="bookworm"),
-        Platform("ubuntu2404", base="debian12"),
-        Platform("rocky9", base="debian12"),
+        Platform("ubuntu2404", base="debian12", folder="ubuntu2404"),
+        Platform("rocky9", base="debian12", folder="rocky9"),
+        Platform("debian13-mpi", base="debian13", folder="mpi"),
+        Platform("debian12-mpi", base="debian12", folder="mpi"),
     )
 }
 

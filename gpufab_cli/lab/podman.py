@@ -118,11 +118,6 @@ def remove(name: str) -> None:
         run(argv)
 
 
-def execute(name: str, *argv: str, timeout: float = 60) -> str:
-    """Runs a program in a container and gives its stdout."""
-    return run(["podman", "exec", name, *argv], timeout=timeout)
-
-
 def execute_detached(name: str, *argv: str) -> None:
     """Starts a program in a container and leaves it running."""
     run(["podman", "exec", "--detach", name, *argv])

@@ -28,7 +28,7 @@ def answer(hw: Hardware, token: str, request: dict[str, Any]) -> Reply:
 def _status(hw: Hardware) -> Reply:
     return {
         "pid": os.getpid(),
-        "up": hw.node is not None,
+        "init": hw.node.pid if hw.node is not None else None,
         "boot_id": hw.state.boot_id,
         "boots": hw.state.boots,
         "faults": [asdict(fault) for fault in hw.state.faults],

@@ -38,7 +38,21 @@ ln -s /usr/lib/gpufab-lab/shim "$root/sbin/gpufab-boot"
 for unit in getty.target console-getty.service systemd-logind.service systemd-udevd.service systemd-udev-trigger.service \
     systemd-udevd-control.socket systemd-udevd-kernel.socket systemd-networkd.service \
     apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer \
+    systemd-tmpfiles-setup-dev-early.service systemd-tmpfiles-setup-dev.service systemd-remount-fs.service \
     systemd-ask-password-console.path systemd-ask-password-wall.path \
     sys-kernel-config.mount sys-kernel-debug.mount sys-kernel-tracing.mount modprobe@configfs.service; do
     ln -sf /dev/null "$root/etc/systemd/system/$unit"
 done
+
+# Nothing of what these look for can be in a node: partitions, a hibernated system, a TPM, sockets of a hypervisor,
+# consoles, units named on the kernel's command line, updates to install at boot.
+mkdir -p "$root/etc/systemd/system-generators"
+for generator in gpt-auto hibernate-resume tpm2 ssh getty debug run system-update; do
+    ln -s /dev/null "$root/etc/systemd/system-generators/systemd-$generator-generator"
+done
+
+# A login runs no scripts that compose a message of the day; nobody reads it.
+sed -i '/pam_motd/d' "$root/etc/pam.d/sshd" "$root/etc/pam.d/login"
+
+# All that the first boot of a new system brings up to date is.
+touch "$root/etc/.updated" "$root/var/.updated"

@@ -36,10 +36,11 @@ def test_a_look_alike_changes_with_its_own_files_and_with_its_base(sources):
 
 
 def test_look_alikes_say_so():
-    for name in platforms.names():
-        if platforms.load(name).base:
-            said = (image._HERE / name / "rootfs" / "usr" / "lib" / "os-release").read_text()
-            assert "look-alike" in next(line for line in said.splitlines() if line.startswith("PRETTY_NAME="))
+    look_alikes = {name: folder for name in platforms.names() if (folder := platforms.load(name).folder) == name}
+    assert look_alikes.keys() == {"rocky9", "ubuntu2404"}
+    for folder in look_alikes.values():
+        said = (image._HERE / folder / "rootfs" / "usr" / "lib" / "os-release").read_text()
+        assert "look-alike" in next(line for line in said.splitlines() if line.startswith("PRETTY_NAME="))
 
 
 def test_packages_come_from_this_machines_own_mirrors(monkeypatch):
