@@ -59,10 +59,8 @@ class Pair(Fabric):
         (folder / "fabric.yml").write_text(FABRIC)
 
     def up(self):
-        self.lab.up(self.names, "two-cpu", self.platform)
+        self.lab.up(self.names, "two-cpu", f"{self.platform}-mpi")
         for name in self.names:
-            install = "apt-get update -qq && apt-get install -y -qq --no-install-recommends"
-            self.sh(name, f"{install} openmpi-bin numactl hwloc-nox >/dev/null")
             for path, content, mode in (
                 ("/usr/local/lib/gpufab/gpufab.pyz", build(), "644"),
                 (PROGRAM, SCRIPT, "755"),

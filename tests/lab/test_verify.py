@@ -84,20 +84,25 @@ def test_every_drift_is_told_by_its_own_check_and_repaired_it_is_told_no_more(fa
 
 
 @pytest.mark.parametrize(
-    ("fault", "argument", "checks"),
+    "faults",
     [
-        ("tool-missing", "dcb", {"dscp-map", "pfc", "ets"}),
-        ("tool-hangs", "ethtool", {"pause"}),
-        ("garbage-output", "rdma", {"rdma", "gid", "traffic-class", "rdma-cm"}),
-        ("no-ecn-sysfs", "", {"ecn", "cnp", "traffic-class"}),
+        {
+            ("tool-missing", "dcb"): {"dscp-map", "pfc", "ets"},
+            ("tool-hangs", "ethtool"): {"pause"},
+            ("no-ecn-sysfs", ""): {"ecn", "cnp", "traffic-class"},
+        },
+        {("garbage-output", "rdma"): {"rdma", "gid", "traffic-class", "rdma-cm"}},
     ],
+    ids=["three", "rdma"],
 )
-def test_what_cannot_be_read_is_unknown(fabric, fault, argument, checks):
-    fabric.lab.break_(SOUND, fault, argument)
+def test_what_cannot_be_read_is_unknown(fabric, faults):
+    for fault, argument in faults:
+        fabric.lab.break_(SOUND, fault, argument)
     try:
         found = verify(fabric, SOUND, 3)
     finally:
         fabric.lab.repair(SOUND)
+    checks = set().union(*faults.values())
     assert found == {(f"compute/{rail}", check): "unknown" for rail in range(RAILS) for check in checks}
 
 
