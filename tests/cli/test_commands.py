@@ -48,6 +48,18 @@ def test_help_lists_every_command_and_imports_none():
         assert f"  {name} " in result.stdout
 
 
+def test_verify_starts_without_paramiko_and_that_without_invoke():
+    script = (
+        "import sys\n"
+        "import gpufab_cli.verify.expected\n"
+        "assert not {'rich', 'paramiko', 'ansible_runner'} & set(sys.modules)\n"
+        "import gpufab_cli.execute.connect\n"
+        "assert 'paramiko' in sys.modules and 'invoke' not in sys.modules\n"
+        "import invoke\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_every_command_has_help_with_examples(gpufab):
     for name in cli.summaries():
         code, out, _ = gpufab(name, "--help")
