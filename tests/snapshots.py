@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from gpufab_cli.intent.compile import compile_wants
+from gpufab_cli.module_utils import archive
 from gpufab_cli.module_utils.change import ABSENT
 from gpufab_cli.module_utils.desired import desired_text
 from gpufab_cli.module_utils.devices import Devices
 from gpufab_cli.module_utils.host import sha256
-from gpufab_cli.module_utils.node.files import LINKS, contents
+from gpufab_cli.module_utils.node.files import LINKS, digests
 from gpufab_cli.module_utils.node.seen import NodeSeen
 from gpufab_cli.module_utils.roce.seen import RoceSeen
 from gpufab_cli.module_utils.snapshot import Snapshot
@@ -33,8 +34,7 @@ def in_sync(host="gpu01", *, ports=None, lldpad=None, node=None, desired=None, n
 
 
 def node_seen(**changes):
-    files = {path: sha256(content) for path, content in contents().items()}
-    return replace(NodeSeen(files=files, links=dict(LINKS)), **changes)
+    return replace(NodeSeen(files=dict(digests(archive.digest())), links=dict(LINKS)), **changes)
 
 
 def _nic(port):

@@ -37,7 +37,7 @@ CONSENT: Dict[str, Any] = {
 }
 
 
-def spec(feature: Applies) -> Dict[str, Any]:
+def arguments(feature: Applies) -> Dict[str, Any]:
     """The argument spec of a feature's module, without the documentation Ansible does not take."""
     return {name: _bare(argument) for name, argument in {**argument_spec(feature.want_type), **CONSENT}.items()}
 

@@ -1,8 +1,8 @@
 """The node core as one zip that Python runs: the same bytes wherever they are built.
 
-Ansible ships the core inside its module archive, pip installs it as files, and a node runs it from the zip itself;
-each builds the zip from the sources it was imported from. Entries are stored, not deflated, with one fixed date, so
-that neither zlib's version nor the clock shows.
+pip installs the core as files, the collection has it among its plugins; both build the zip from the sources that they
+were imported from. Entries are stored, not deflated, with one fixed date, so that neither zlib's version nor the clock
+shows.
 """
 
 import io
@@ -10,40 +10,34 @@ import pkgutil
 import sys
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from typing import Any, Dict
 
-if TYPE_CHECKING:
-    # Nobody imports these here. Ansible sends a node what a module's import statements name: with them, the whole core.
-    from . import ansible_module, counters, features, program, restore  # noqa: F401
-    from .bind import command  # noqa: F401
-    from .dvfs import job  # noqa: F401
-    from .packages import module  # noqa: F401
-    from .topology import report  # noqa: F401
+from .host import sha256
 
 PACKAGE = "gpufab_node"
-_MAIN = f"import sys\n\nfrom {PACKAGE}.program import main\n\nsys.exit(main(sys.argv[1:]))\n"
+_MAIN = f"import sys\n\nfrom {PACKAGE}.program import main\n\nsys.exit(main(sys.argv[1:]))\n".encode()
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
-def sources() -> Dict[str, str]:
-    """The source text of every module of the core, by its path below the package. None of them is imported for it."""
+def sources() -> Dict[str, bytes]:
+    """The source of every module of the core, by its path below the package. None of them is imported for it."""
     base = __name__.rpartition(".")[0]
-    found = {"__init__.py": ""}
+    found = {"__init__.py": b""}
     for _, name, is_package in pkgutil.walk_packages(sys.modules[base].__path__, f"{base}."):
         path = name[len(base) + 1 :].replace(".", "/")
         if is_package:  # the markers are empty; what a carrier puts into its own is not part of the core
-            found[f"{path}/__init__.py"] = ""
+            found[f"{path}/__init__.py"] = b""
         else:
             found[f"{path}.py"] = _source(name)
     return found
 
 
-def _source(name: str) -> str:
+def _source(name: str) -> bytes:
     spec = find_spec(name)
-    loader: Any = spec and spec.loader  # of files or of a zip: both give the source
-    source: Optional[str] = loader and loader.get_source(name)
-    if source is None:
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         raise ImportError(f"{name} is there without its source")
+    loader: Any = spec.loader  # Python's own or Ansible's
+    source: bytes = loader.get_data(spec.origin)
     return source
 
 
@@ -53,11 +47,17 @@ def build() -> bytes:
     import zipfile  # late: most who import this build nothing
 
     buffer = io.BytesIO()
-    files = {f"{PACKAGE}/{path}": text for path, text in sources().items()}
+    files = {f"{PACKAGE}/{path}": source for path, source in sources().items()}
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for path, text in sorted({"__main__.py": _MAIN, **files}.items()):
+        for path, source in sorted({"__main__.py": _MAIN, **files}.items()):
             entry = zipfile.ZipInfo(path, _DATE)
             entry.external_attr = 0o644 << 16
             entry.create_system = 3
-            archive.writestr(entry, text.encode("utf-8"))
+            archive.writestr(entry, source)
     return buffer.getvalue()
+
+
+@lru_cache(maxsize=1)
+def digest() -> str:
+    """What the zip is known by."""
+    return sha256(build())

@@ -8,9 +8,10 @@ from typing import Any, Callable, Dict, Iterator, Mapping
 
 
 def _node() -> Any:
+    from . import archive
     from .node.feature import Node
 
-    return Node()
+    return Node(archive)
 
 
 def _kernel() -> Any:

@@ -3,14 +3,14 @@
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.ansible_module import run, spec
+from ..module_utils.ansible_module import arguments, run
 from ..module_utils.kernel.feature import Kernel
 
 
 def main() -> None:
     """Converge the kernel feature."""
     feature = Kernel()
-    run(AnsibleModule(argument_spec=spec(feature), supports_check_mode=True), feature)
+    run(AnsibleModule(argument_spec=arguments(feature), supports_check_mode=True), feature)
 
 
 if __name__ == "__main__":

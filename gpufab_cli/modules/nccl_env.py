@@ -3,14 +3,14 @@
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.ansible_module import run, spec
+from ..module_utils.ansible_module import arguments, run
 from ..module_utils.nccl_env.feature import NcclEnv
 
 
 def main() -> None:
     """Converge the nccl_env feature."""
     feature = NcclEnv()
-    run(AnsibleModule(argument_spec=spec(feature), supports_check_mode=True), feature)
+    run(AnsibleModule(argument_spec=arguments(feature), supports_check_mode=True), feature)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from gpufab_cli.gen import __main__ as gen
 from gpufab_cli.gen.files import files
 from gpufab_cli.intent.compile import FEATURES as MANAGED
 from gpufab_cli.intent.roles import role
-from gpufab_cli.module_utils.ansible_module import spec
+from gpufab_cli.module_utils.ansible_module import arguments
 from gpufab_cli.module_utils.features import FEATURES
 from gpufab_cli.module_utils.packages.work import Work
 
@@ -46,7 +46,7 @@ def bare(options):
 def test_the_documentation_is_of_the_arguments_that_the_module_takes():
     for path, data in {**parsed("modules/roce.yml"), **parsed("modules/node.yml")}.items():
         feature = data["DOCUMENTATION"]["module"]
-        assert bare(data["DOCUMENTATION"]["options"]) == bare(spec(FEATURES[feature])), path
+        assert bare(data["DOCUMENTATION"]["options"]) == bare(arguments(FEATURES[feature])), path
         (task,) = yaml.safe_load(data["EXAMPLES"])
         assert set(task[f"gpufab.fabric.{feature}"]) <= set(data["DOCUMENTATION"]["options"])
 
@@ -60,7 +60,7 @@ def test_role_variables_carry_the_role_s_prefix_and_reach_the_module(repository)
         assert bool(others) is not hasattr(FEATURES[feature], "apply")
         used = {name: value.strip("{} ") for name, value in task[f"gpufab.fabric.{feature}"].items()}
         assert {f"{role(feature)}_{name}" for name in used} == variables
-        assert set(used) == set(spec(FEATURES[feature]))
+        assert set(used) == set(arguments(FEATURES[feature]))
 
 
 def test_the_site_playbook_runs_every_role_that_a_fabric_can_need_in_order(repository):

@@ -1,6 +1,7 @@
 """Who may import whom. The node core is carried to nodes: it must not reach beyond itself and the standard library."""
 
 import ast
+import functools
 import sys
 
 import pytest
@@ -56,6 +57,7 @@ def test_only_the_doors_run_programs(repository):
         ("intent", ("gpufab_cli.audit", "gpufab_cli.render", "gpufab_cli.lab", "jinja2")),
         ("audit", ("gpufab_cli.lab", "ansible_runner", "jinja2")),
         ("execute", ("gpufab_cli.lab", "jinja2")),
+        ("action", ("gpufab_cli.spec", "gpufab_cli.intent", "gpufab_cli.audit", "gpufab_cli.execute")),
         ("verify", ("gpufab_cli.module_utils",)),
     ],
 )
@@ -64,6 +66,36 @@ def test_layers(repository, folder, forbidden):
         for level, module in imports(path):
             name = absolute(repository, path, level, module)
             assert not any(name == bad or name.startswith(bad + ".") for bad in forbidden), f"{path}: {name}"
+
+
+@functools.cache
+def named(path):
+    """The files of the core that import statements name, wherever they stand, as Ansible's finder goes."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            folder = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            found |= {folder.with_suffix(".py"), *(folder / f"{alias.name}.py" for alias in node.names)}
+    return {name for name in found if name.is_file()}
+
+
+def reached(path):
+    """These, and what they name in turn."""
+    found, todo = set(), {path}
+    while todo:
+        todo = set().union(*map(named, todo)) - found
+        found |= todo
+    return found
+
+
+def test_an_ansible_module_does_not_bring_a_node_the_other_features(repository):
+    core = repository / "gpufab_cli/module_utils"
+    everything = {core / name for name in ("archive.py", "features.py", "program.py", "restore.py")}
+    assert core / "numa/feature.py" in reached(core / "features.py")
+    modules = [path for path in files(repository, "modules") if path.name != "__init__.py"]
+    assert core / "node/program.py" in reached(repository / "gpufab_cli/modules/node.py")
+    for path in modules:
+        assert not reached(path) & everything, path
 
 
 def test_package_markers_of_the_core_are_empty(repository):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gpufab_cli.module_utils import archive
+
 pytestmark = pytest.mark.process
 BIN = Path(sys.executable).parent
 
@@ -45,6 +47,7 @@ def run(installed, *argv):
 def test_everything_behind_the_links_of_the_collection_is_there(installed, repository):
     collection = installed / "site/ansible_collections/gpufab/fabric"
     for link, folder in (
+        ("plugins/action", "gpufab_cli/action"),
         ("plugins/modules", "gpufab_cli/modules"),
         ("plugins/module_utils", "gpufab_cli/module_utils"),
         ("roles", "roles"),
@@ -68,6 +71,17 @@ def test_ansible_finds_the_installed_collection_with_nothing_set(installed):
     done = run(installed, "ansible-doc", "-t", "module", "-j", "gpufab.fabric.roce")
     assert done.returncode == 0, done.stderr
     assert str(installed / "site") in done.stdout
+
+
+def test_ansible_sends_the_program_that_an_audit_asks_for(installed):
+    """Built from the collection's files by one, from pip's by the other."""
+    code = (
+        "import sys; from ansible.plugins.loader import action_loader, init_plugin_loader; init_plugin_loader([]);"
+        "found = action_loader.get('gpufab.fabric.node', class_only=True);"
+        "print(sys.modules[found.__module__].archive.digest())"
+    )
+    done = run(installed, sys.executable, "-c", code)
+    assert done.stdout == f"{archive.digest()}\n", done.stderr
 
 
 def test_the_site_playbook_and_an_example_parse(installed, repository):

@@ -1,5 +1,6 @@
 """The node feature: gpufab's own program, units and udev rule, and no wish left of what is no longer managed."""
 
+from dataclasses import dataclass
 from typing import Any, Dict, List
 
 from ..change import ABSENT, Absent, Change, Finding, Plan, Step, Unknown, Where
@@ -8,7 +9,8 @@ from ..devices import Devices
 from ..host import Host, Reader, sha256
 from ..snapshot import Snapshot
 from ..units import show
-from .files import EARLY, LATE, LINKS, contents, digests, paths
+from .files import EARLY, LATE, LINKS, PROGRAM, digests, paths, texts
+from .program import NOTHING, Program
 from .seen import NodeSeen
 from .want import NodeWant
 
@@ -18,8 +20,15 @@ SYSTEMD = "/run/systemd/system"
 DISABLED = "gpufab.restore=0"
 
 
+@dataclass(frozen=True)
 class Node:
-    """What a node needs so that every other feature survives a reboot."""
+    """What a node needs so that every other feature survives a reboot.
+
+    Attributes:
+        program: gpufab's own; who only gathers needs none.
+    """
+
+    program: Program = NOTHING
 
     name = FEATURE
     want_type = NodeWant
@@ -39,7 +48,8 @@ class Node:
     def plan(self, snapshot: Snapshot, want: NodeWant) -> Plan:  # noqa: ARG002
         """One step for the files, one for strays; neither touches traffic."""
         seen: NodeSeen = snapshot.seen[FEATURE]
-        steps = [Step("node files", tuple(_file_changes(seen))), Step("node strays", tuple(_stray_changes(seen)))]
+        files = _file_changes(seen, self.program.digest())
+        steps = [Step("node files", tuple(files)), Step("node strays", tuple(_stray_changes(seen)))]
         return Plan(tuple(step for step in steps if step.changes), findings=tuple(_findings(seen)))
 
     def only(self, want: NodeWant, device: str) -> NodeWant:  # noqa: ARG002
@@ -51,11 +61,19 @@ class Node:
 
         A file is replaced as a whole or not at all, so undoing a step has no old content to bring back.
         """
-        new = contents()
         for change in step.changes:
-            _write(host, change, new)
+            self._write(host, change)
         if step.name == "node files":
             _reload(host)
+
+    def _write(self, host: Host, change: Change) -> None:
+        (path,) = change.path
+        if isinstance(change.desired, Absent):
+            host.remove(path)
+        elif path in dict(LINKS):
+            host.symlink(path, change.desired)
+        elif change.desired == digests(self.program.digest()).get(path):
+            host.put(path, self.program.build() if path == PROGRAM else texts()[path])
 
 
 def _digest(host: Reader, path: str) -> Any:
@@ -89,8 +107,8 @@ def _units(host: Reader) -> Dict[str, Any]:
     return {"failed_units": tuple(failed), "stale_units": tuple(stale)}
 
 
-def _file_changes(seen: NodeSeen) -> List[Change]:
-    wanted = {**digests(), **dict(LINKS)}
+def _file_changes(seen: NodeSeen, program: str) -> List[Change]:
+    wanted = {**digests(program), **dict(LINKS)}
     found = {**seen.files, **seen.links}
     changes = [
         Change((path,), found[path], value, "node.files", Where.PERSISTED)
@@ -118,16 +136,6 @@ def _findings(seen: NodeSeen) -> List[Finding]:
     if seen.restore_disabled:
         findings.append(Finding("node.restore-disabled", ("kernel command line",), DISABLED))
     return findings
-
-
-def _write(host: Host, change: Change, new: Dict[str, bytes]) -> None:
-    (path,) = change.path
-    if isinstance(change.desired, Absent):
-        host.remove(path)
-    elif path in dict(LINKS):
-        host.symlink(path, change.desired)
-    elif path in new and sha256(new[path]) == change.desired:
-        host.put(path, new[path])
 
 
 def _reload(host: Host) -> None:

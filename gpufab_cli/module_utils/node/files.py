@@ -7,7 +7,6 @@ rdma-hw.target) and of NVIDIA (nvidia-persistenced.service, nvidia-fabricmanager
 import functools
 from typing import Dict, Mapping, Tuple
 
-from ..archive import build
 from ..host import sha256
 
 PROGRAM = "/usr/local/lib/gpufab/gpufab.pyz"
@@ -85,24 +84,19 @@ def _unit(
     return (HEADER + text).encode()
 
 
-def contents() -> Dict[str, bytes]:
-    """Every file by path, as this version of gpufab wants it."""
-    return {PROGRAM: build(), **_texts()}
-
-
 @functools.lru_cache(maxsize=1)
-def digests() -> Mapping[str, str]:
-    """What each file's content is known by; the same for every host."""
-    return {path: sha256(content) for path, content in contents().items()}
+def digests(program: str) -> Mapping[str, str]:
+    """What each file's content is known by, ``program`` that of the program; the same for every host."""
+    return {PROGRAM: program, **{path: sha256(content) for path, content in texts().items()}}
 
 
 def paths() -> Tuple[str, ...]:
     """Where they are. Who only looks does not pay for building the program."""
-    return (PROGRAM, *_texts())
+    return (PROGRAM, *texts())
 
 
-def _texts() -> Dict[str, bytes]:
-    """All but the program."""
+def texts() -> Dict[str, bytes]:
+    """Every file but the program by path, as this version of gpufab wants it."""
     early = _unit("gpufab: restore before the network", _EARLY_ORDER, "early", 120, wanted_by="sysinit.target")
     late = _unit("gpufab: restore after the drivers", _LATE_ORDER, "late", 180, wanted_by="multi-user.target")
     # Ten seconds: the driver binds to eight GPUs, and nvidia-persistenced is started by whoever reloaded it.

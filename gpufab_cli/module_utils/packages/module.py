@@ -8,8 +8,8 @@ that were to be made, has systemd know of units that came, and proves each step.
 from dataclasses import replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
-from .. import journal, record
-from ..ansible_module import CONSENT, finish, order_of, spec, without_none
+from .. import ansible_module, journal, record
+from ..ansible_module import CONSENT, finish, order_of, without_none
 from ..change import Step
 from ..converge import Order, Outcome, Status, StepResult, held_back, look
 from ..host import Host, HostError
@@ -34,7 +34,7 @@ RETURNED = {
 def arguments(feature: Any) -> Dict[str, Any]:
     """The argument spec of a set's module."""
     made = {key: value for key, value in MADE["made"].items() if key != "description"}
-    return {**spec(feature), "made": made}
+    return {**ansible_module.arguments(feature), "made": made}
 
 
 def run(module: Any, feature: Any) -> None:

@@ -3,13 +3,14 @@
 from gpufab_cli.module_utils import planning
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.converge import Order, converge
-from gpufab_cli.module_utils.node.feature import SYSTEMD, Node
-from gpufab_cli.module_utils.node.files import EARLY, LATE, UDEV_RULE, contents
+from gpufab_cli.module_utils.features import FEATURES
+from gpufab_cli.module_utils.node.feature import SYSTEMD
+from gpufab_cli.module_utils.node.files import EARLY, LATE, UDEV_RULE, texts
 from gpufab_cli.module_utils.node.want import NodeWant
 from gpufab_cli.module_utils.roce.probe import BNXT_DRIVER
 from tests.fakes import FakeHost, failed, ok
 
-FEATURE, WANT = Node(), NodeWant(())
+FEATURE, WANT = FEATURES["node"], NodeWant(())
 SHOW = ("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", EARLY, LATE)
 
 
@@ -56,5 +57,5 @@ def test_units_that_systemd_has_not_read_again_are_work_and_reading_them_is_all_
 
 
 def test_the_rule_knows_every_driver_that_a_port_is_set_through():
-    rule = contents()[UDEV_RULE].decode()
+    rule = texts()[UDEV_RULE].decode()
     assert f'DRIVERS=="mlx5_core|{BNXT_DRIVER}"' in rule
