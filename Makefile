@@ -38,7 +38,7 @@ types: venv ## mypy, strict
 	$(BIN)/mypy
 
 unit: venv ## Tests that need neither root nor containers
-	$(BIN)/pytest -m "not lab" -n auto
+	$(BIN)/pytest -m "not lab" -n auto --dist worksteal
 
 fuzz: venv ## Ten thousand hostile specs of each kind (minutes; `make unit` runs a few)
 	GPUFAB_FUZZ=10000 $(BIN)/pytest tests/property/test_spec_hostile.py
