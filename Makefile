@@ -65,4 +65,4 @@ $(VENV)/.installed: pyproject.toml scripts/venv
 	touch $@
 
 clean: ## Remove the venv and caches; `gpufab lab down` removes emulated nodes
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .lab/standins dist build
