@@ -67,6 +67,15 @@ def test_a_second_apply_starts_no_ansible(healthy):
     assert (report["rounds"], report["hosts"]) == (0, {})
 
 
+def test_a_full_apply_starts_ansible_which_changes_nothing(healthy):
+    for name in healthy.names:
+        healthy.lab.writes(name, clear=True)
+    report = healthy.json("apply", *PATIENT, "--full", "--allow", ALLOW, rc=0)
+    assert report["rounds"] == 1
+    assert [step for outcome in report["hosts"].values() for step in outcome["steps"]] == []
+    assert {name: healthy.lab.writes(name) for name in healthy.names} == {name: [] for name in healthy.names}
+
+
 def test_the_audit_names_exactly_what_was_broken_and_apply_mends_it(healthy):
     healthy.lab.break_("gpu01", "wrong-priority", port="0")
     healthy.lab.break_("gpu02", "cnp-changed", port="1")
