@@ -2,7 +2,8 @@
 
 The zip of the node core comes on stdin, compressed and behind its length, is put into memory (memfd_create(2)) and
 imported from there; the wishes follow it. Everything is one argv, quoted once for whatever login shell the user has;
-the sources are wrapped so that they hold no newline, which csh would not take.
+the sources are wrapped so that they hold no newline, which csh would not take, nor a backslash before a quote, which
+ends no string of fish's.
 """
 
 import functools
@@ -53,7 +54,7 @@ _LEVEL = 4
 
 def command(python: str, verb: str = "collect", *, root: bool) -> list[str]:
     """The argv of the collector, or of another verb of the core's program that only looks."""
-    loader = _one_line(_LOADER.replace("PACKAGE", archive.PACKAGE).replace("VERB", repr(verb)))
+    loader = _one_line(_LOADER.replace("PACKAGE", archive.PACKAGE).replace("VERB", f'"{verb}"'))
     argv = [python, "-I", "-c", loader]
     return ["/bin/sh", "-c", "; ".join(_AS_ROOT), "sh", *argv] if root else argv
 

@@ -180,7 +180,7 @@ def test_the_wishes_follow_the_zip():
 
 def test_the_command_holds_nothing_that_a_shell_could_trip_over():
     for argv in (stub.command("/usr/bin/python3", root=True), stub.command("/usr/bin/python3", root=False)):
-        assert not any("\n" in word for word in argv)
+        assert not any("\n" in word or "\\'" in word for word in argv)
         assert argv[-4:-1] == ["/usr/bin/python3", "-I", "-c"]
 
 
