@@ -15,7 +15,17 @@ from typing import Any, Dict
 from .host import sha256
 
 PACKAGE = "gpufab_node"
-_MAIN = f"import sys\n\nfrom {PACKAGE}.program import main\n\nsys.exit(main(sys.argv[1:]))\n".encode()
+# An apply may replace the file while a restore waits for its turn: what that imports late is still this file's.
+_MAIN = f"""\
+import os
+import sys
+
+sys.path[0] = "/proc/self/fd/%d" % os.open(sys.path[0], os.O_RDONLY)
+
+from {PACKAGE}.program import main
+
+sys.exit(main(sys.argv[1:]))
+""".encode()
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
