@@ -318,6 +318,7 @@ class Host(Reader):
             _wait_for_lock(handle, path, seconds)
             yield
         finally:
+            fcntl.flock(handle, fcntl.LOCK_UN)  # a child that is stuck in a driver may have it open still (flock(2))
             os.close(handle)
 
 

@@ -141,12 +141,17 @@ def _answer(kind: Callable[[Any], Any], question: Callable[[Any], Any], loaded: 
 
 
 def _in_child(work: Callable[[], str], seconds: float) -> Optional[str]:
-    """What the work gives, done in a child; None when it takes longer."""
+    """What the work gives, done in a child; None when it takes longer. A child that is stuck for good must not keep
+    open what somebody reads to its end, such as an audit's connection.
+    """
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         status = 1
         with suppress(BaseException):
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for standard in range(3):
+                os.dup2(nothing, standard)
             with os.fdopen(writing, "w") as stream:
                 stream.write(work())
             status = 0

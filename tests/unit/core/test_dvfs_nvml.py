@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from pathlib import Path
 
 import pytest
 
@@ -202,3 +203,10 @@ def test_the_answer_comes_out_of_a_child():
 )
 def test_a_call_that_crashes_or_hangs_is_unknown(question, seconds, reason):
     assert reason in nvml.ask(nvml.Getters, question, seconds).reason
+
+
+def test_a_child_holds_none_of_what_the_program_was_started_with(monkeypatch):
+    """It may be stuck in the driver for good, and whoever reads the program's output reads to its end."""
+    monkeypatch.setattr(nvml, "library", Library)
+    opened = nvml.ask(nvml.Getters, lambda _: [str(Path(f"/proc/self/fd/{n}").readlink()) for n in range(3)], 10)
+    assert opened == [os.devnull] * 3

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -101,6 +102,15 @@ def test_the_lock_is_one_a_node(host):
         pass
     with host.lock("/lock", 0):
         pass
+
+
+def test_the_lock_is_given_back_though_a_child_that_is_stuck_has_it_open(host, tmp_path):
+    with host.lock("/lock", 0):
+        handles = Path("/proc/self/fd").iterdir()
+        (handle,) = [handle for handle in handles if os.path.realpath(handle) == str(tmp_path / "lock")]
+        kept = os.dup(int(handle.name))  # as fork() does
+    with host.lock("/lock", 0):
+        os.close(kept)
 
 
 def program(tmp_path, text):
