@@ -36,7 +36,7 @@ def _entries(names: Iterable[str]) -> Iterator[paramiko.hostkeys.HostKeyEntry]:
         for number, line in enumerate(lines, 1):
             if not line.strip() or line[0] == "#":
                 continue
-            with contextlib.suppress(paramiko.SSHException, ValueError):
+            with contextlib.suppress(paramiko.SSHException, paramiko.hostkeys.InvalidHostKey, ValueError):
                 entry = paramiko.hostkeys.HostKeyEntry.from_line(line.strip(), number)
                 if entry is not None:
                     yield entry

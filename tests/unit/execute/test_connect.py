@@ -209,6 +209,14 @@ def test_a_hashed_known_hosts_file(site, server, programs):
     assert programs == []
 
 
+def test_a_line_of_known_hosts_that_was_cut_off_costs_no_other(site, programs):
+    target = site()
+    known = target.ssh_config.parent / "known_hosts"
+    known.write_text("[other]:1 ssh-rsa AAA\n" + known.read_text())
+    assert Ssh().exec(target, ["true"], b"", 20).rc == 0
+    assert programs == []
+
+
 def test_a_revoked_host_key(site, keys):
     target = site()
     known = target.ssh_config.parent / "known_hosts"
