@@ -22,6 +22,8 @@ from gpufab_cli.errors import Exit, GpufabError
 from gpufab_cli.module_utils.change import Step
 from gpufab_cli.module_utils.converge import Status, StepResult
 from gpufab_cli.module_utils.features import FEATURES
+from gpufab_cli.module_utils.host import Output
+from gpufab_cli.module_utils.packages.transaction import said
 from gpufab_cli.module_utils.schema import SchemaError, decode
 
 COLLECTION = "gpufab.fabric"
@@ -239,7 +241,22 @@ def _why(result: Mapping[str, Any]) -> str:
     items = (item for item in result.get("results") or () if isinstance(item, Mapping) and item.get("failed"))
     failed = next(items, result)
     found = _DPKG.search(str(failed.get("stdout") or ""))
-    return _one_line(found[0] if found else failed.get("msg"))
+    return _one_line(found[0] if found else _told(failed))
+
+
+def _told(failed: Mapping[str, Any]) -> object:
+    """What a task says itself. Of a command's failure, and of a module's crash before ansible-core 2.19, Ansible's own
+    words are but that there was one.
+    """
+    words = _one_line(failed.get("msg"))
+    if words == "non-zero return code":
+        output = Output(failed.get("rc", 1), str(failed.get("stdout") or ""), str(failed.get("stderr") or ""))
+        program = next(iter(failed.get("cmd") or ()), "command")
+        return f"{program}: {said(output)}"
+    if words.startswith("MODULE FAILURE"):
+        lines = str(failed.get("module_stderr") or failed.get("module_stdout") or "").split("\n")
+        return next((line for line in reversed(lines) if line.strip()), words)
+    return words
 
 
 def _one_line(text: object) -> str:

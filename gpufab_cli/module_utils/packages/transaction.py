@@ -1,5 +1,6 @@
 """What a rehearsal finds: which packages come and go, and which of them make up the set. The choices in it are pure."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -12,6 +13,10 @@ Offered = Mapping[str, Sequence[str]]
 FOLDER = "/run/gpufab"
 SECONDS = 900.0
 """For a download of a whole stack, of one to two GB, through a slow mirror."""
+
+
+_DNF_ERROR = re.compile(r"^(Error: .+:)\n\s*", re.MULTILINE)
+"""The line of dnf's that has the cause in the next."""
 
 
 class RefusedError(HostError):
@@ -162,7 +167,8 @@ def coming_back(removed: Iterable[str], going: Iterable[str], install: Iterable[
 
 def said(output: Output) -> str:
     """What a package manager says went wrong, in one line."""
-    lines = [line.strip() for text in (output.stderr, output.stdout) for line in text.splitlines() if line.strip()]
+    texts = [_DNF_ERROR.sub(r"\1 ", text) for text in (output.stderr, output.stdout)]
+    lines = [line.strip() for text in texts for line in text.splitlines() if line.strip()]
     unmet = [" ".join(line.split()) for line in lines if "Depends:" in line or "nothing provides" in line]
     errors = [line[3:].strip() for line in lines if line.startswith("E: ")]
     errors += [line.partition(":")[2].strip() for line in lines if line.startswith(("Error:", "Errors during"))]

@@ -54,6 +54,33 @@ def test_a_failure_without_steps_is_a_problem_in_one_line():
     assert said == Said("gpu01", "roce", problem="the journal cannot be written")
 
 
+COMMAND = {
+    "msg": "non-zero return code",
+    "cmd": ["dnf", "-y", "--downloadonly", "install", "x-1"],
+    "rc": 1,
+    "stdout": "Downloading Packages:\n[FAILED] x-1.rpm: Status code: 503",
+    "stderr": "Error: Error downloading packages:\n  Status code: 503 for http://mirror/x-1.rpm\n",
+    "failed": True,
+}
+CRASH = {
+    "msg": "MODULE FAILURE\nSee stdout/stderr for the exact error",
+    "module_stderr": "Traceback (most recent call last):\n  File x\nKeyError: 'ports'\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        ({"results": [COMMAND]}, "dnf: Error downloading packages: Status code: 503 for http://mirror/x-1.rpm"),
+        ({**COMMAND, "stdout": "", "stderr": ""}, "dnf: exit 1"),
+        (CRASH, "KeyError: 'ports'"),
+        ({"msg": "MODULE FAILURE"}, "MODULE FAILURE"),
+    ],
+)
+def test_where_ansible_says_but_that_something_failed_its_output_tells_what(result, words):
+    assert heard(event("runner_on_failed", result, "ansible.builtin.command")).problem == words
+
+
 def test_a_plan_whose_work_is_still_to_be_done_says_nothing_yet():
     plan = {"steps": [], "todo": True, "work": {"manager": "apt"}}
     assert heard(event("runner_on_ok", plan, "gpufab.fabric.nccl")) is None
