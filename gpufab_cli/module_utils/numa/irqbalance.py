@@ -83,11 +83,13 @@ def read(host: Reader) -> IrqbalanceSeen:
 
 
 def _command_lines(host: Reader) -> Tuple[Text, ...]:
-    """What the processes of that name were started with. One that begins or ends, or has just been forked to ask the
-    policy, has the name and no line (fs/proc/base.c, get_mm_cmdline): it tells nothing.
+    """What the processes of that name were started with. One that begins or ends has the name and no line
+    (fs/proc/base.c, get_mm_cmdline), and one that was forked to ask the policy is a shell a moment later: these tell
+    nothing.
     """
-    found = (host.read(f"/proc/{process.pid}/cmdline") for process in processes(host) if process.name == PROGRAM)
-    return tuple(line for line in found if line is not ABSENT and line != "")
+    pids = [process.pid for process in processes(host) if process.name == PROGRAM]
+    found = [(host.read(f"/proc/{pid}/cmdline"), host.read(f"/proc/{pid}/comm")) for pid in pids]
+    return tuple(line for line, name in found if name == PROGRAM and line is not ABSENT and line != "")
 
 
 def apply(host: Host, step: Step) -> None:

@@ -294,6 +294,20 @@ def test_a_process_without_a_command_line_tells_nothing(booted):
     assert irqbalance.read(booted).running is False
 
 
+def test_a_child_that_has_become_the_policy_s_shell_is_none_of_it(booted, monkeypatch):
+    start(booted, GPUFABS)
+    booted.files["/proc/78/comm"] = "irqbalance\n"
+    booted.files["/proc/78/cmdline"] = ""
+
+    def read(path):
+        if path == "/proc/78/cmdline":  # it was forked when its name was read, and is another program by now
+            booted.files.update({"/proc/78/comm": "sh\n", path: f"sh\0-c\0{irqbalance.POLICY}\0"})
+        return type(booted).read(booted, path)
+
+    monkeypatch.setattr(booted, "read", read)
+    assert irqbalance.read(booted).told is True
+
+
 def test_one_that_takes_a_moment_is_waited_for(booted):
     restarts(booted, "try-restart", lambda: booted.files.update({"/proc/77/cmdline": ""}))
     booted.sleep = lambda seconds: start(booted, GPUFABS)
