@@ -111,4 +111,3 @@ def test_a_step_that_fails_in_the_middle_is_undone(fabric):
     fabric.lab.repair("gpu01")
     assert fabric.roce().returncode == 0
     fabric.cli("audit", rc=0)
-    fabric.cli("audit", rc=0)

@@ -1,7 +1,7 @@
 """Repositories of stand-ins, made once for all who ask: to make them takes seconds, to copy them none.
 
 The folder that keeps them is named by what they are made from and with, so another version of either is made anew. It
-is written under a lock and beside its place: a build that is cut off leaves nothing that is taken for a whole one.
+is written, and removed, under a lock and beside its place: what is cut off leaves nothing that looks like a whole one.
 """
 
 import fcntl
@@ -19,14 +19,14 @@ KEPT = _SOURCES.parents[1] / ".lab" / "standins"
 
 def copy(folder: Path, build: Callable[[Path], None], kept: Path = KEPT) -> None:
     """Fills a new folder with a copy of what ``build`` makes, which is made if it is not kept yet."""
-    whole = kept / _digest()
+    whole, part = kept / _digest(), kept / "part"
     with _locked(kept):
         if not whole.exists():
-            for old in kept.iterdir():
-                if old.is_dir():  # of other sources, or cut off
-                    shutil.rmtree(old)
-            build(kept / "new")
-            (kept / "new").rename(whole)
+            for old in (*kept.glob(part.name), *kept.iterdir()):  # cut off, and of other sources
+                if old.is_dir():
+                    shutil.rmtree(old.rename(part))
+            build(part)
+            part.rename(whole)
         shutil.copytree(whole, folder)
 
 

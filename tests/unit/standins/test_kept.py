@@ -46,3 +46,19 @@ def test_a_build_that_was_cut_off_is_none(tmp_path, builds):
     assert not (tmp_path / "one").exists()
     kept.copy(tmp_path / "two", builds, tmp_path / "kept")
     assert (tmp_path / "two" / "keys" / "number").read_text() == "2"
+
+
+def test_a_removal_that_was_cut_off_leaves_none(tmp_path, builds, monkeypatch):
+    def cut(folder):
+        (folder / "keys" / "number").unlink()
+        raise KeyboardInterrupt
+
+    kept.copy(tmp_path / "one", builds, tmp_path / "kept")
+    with monkeypatch.context() as patch:
+        patch.setattr(kept, "_digest", lambda: "bbbb")
+        patch.setattr(kept.shutil, "rmtree", cut)
+        with pytest.raises(KeyboardInterrupt):
+            kept.copy(tmp_path / "two", builds, tmp_path / "kept")
+    kept.copy(tmp_path / "three", builds, tmp_path / "kept")
+    assert (tmp_path / "three" / "keys" / "number").read_text() == "2"
+    assert {path.name for path in (tmp_path / "kept").iterdir()} == {"aaaa", "lock"}
