@@ -1,16 +1,17 @@
 """An audit: hosts are judged as their snapshots come in, and only the verdicts are kept."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from gpufab_cli.audit.collect import Collected, Failure, Wants
 from gpufab_cli.audit.fabric import Facts
 from gpufab_cli.audit.finding import FabricFinding
-from gpufab_cli.audit.judge import HostReport, State, judge
+from gpufab_cli.audit.judge import HostReport, State, judge, stumbled
 from gpufab_cli.audit.waive import NO_WAIVERS, Waivers
 from gpufab_cli.catalogue import Severity
 from gpufab_cli.errors import Exit
+from gpufab_cli.module_utils.texts import blame
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,12 @@ def audit(
     facts = Facts()
     reports: dict[str, HostReport] = {}
     for item in collected:
-        reports[item.host] = waivers.apply(judge(item, wants[item.host]))
-        if not isinstance(item.result, Failure) and reports[item.host].failure is None:
-            facts.note(item.host, item.result, wants[item.host], (profiles or {}).get(item.host, ""))
+        report = judge(item, wants[item.host])
+        if not isinstance(item.result, Failure):
+            try:
+                facts.note(item.host, item.result, wants[item.host], (profiles or {}).get(item.host, ""))
+            except Exception as error:  # as in judge: no other host is to pay for it
+                report = replace(report, rows=(*report.rows, stumbled("", blame(error))))
+        reports[item.host] = waivers.apply(report)
         watch(reports[item.host])
     return AuditReport({host: reports[host] for host in wants if host in reports}, facts.findings(), facts)

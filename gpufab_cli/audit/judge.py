@@ -125,17 +125,18 @@ def judge(collected: Collected, wants: Wants) -> HostReport:
 
 def _judged(feature: str, snapshot: Snapshot, want: Any) -> tuple[list[Row], Work]:
     if feature in snapshot.stumbles:
-        return [_stumbled(feature, snapshot.stumbles[feature])], Work.SOME
+        return [stumbled(feature, snapshot.stumbles[feature])], Work.SOME
     try:
         plan = _plan(feature, snapshot, want)
         if plan is None:
             return [Row(Kind.UNKNOWN, "host.no-wish", feature, reason="taken for another wish")], Work.SOME
         return list(_rows(feature, plan, _rails(want))), _work(plan)
     except Exception as error:
-        return [_stumbled(feature, blame(error))], Work.SOME
+        return [stumbled(feature, blame(error))], Work.SOME
 
 
-def _stumbled(feature: str, reason: str) -> Row:
+def stumbled(feature: str, reason: str) -> Row:
+    """What is said of a feature ("": of what hosts are compared in) over which gpufab stumbled."""
     return Row(Kind.UNKNOWN, "host.stumbled", feature, reason=short(reason))
 
 

@@ -49,13 +49,8 @@ def run(
 def _argv(fabric: Path, limit: str | None, expression: str, junit: Path | None, results: Path) -> list[str]:
     return [
         *(sys.executable, "-P", "-m", "pytest", "-c", os.devnull, f"--rootdir={SUITE}"),
-        *("--import-mode=importlib", "--quiet", "--no-header", "--tb=short"),
-        *(
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:unraisableexception",
-        ),  # the latter collects garbage five times at its end
+        *("--import-mode=importlib", "--quiet", "--no-header", "--tb=short", "-p", "no:cacheprovider"),
+        *("-p", "no:unraisableexception"),  # which collects garbage five times at its end
         *("--fabric", str(fabric), "--results", str(results)),
         *(("--limit", limit) if limit is not None else ()),
         *(("-k", expression) if expression else ()),

@@ -7,6 +7,7 @@ import pytest
 from gpufab_cli.audit import judge as judging
 from gpufab_cli.audit.audit import audit
 from gpufab_cli.audit.collect import Collected, Failed, Failure
+from gpufab_cli.audit.fabric import Facts
 from gpufab_cli.audit.judge import Kind, Place, State, Work, judge
 from gpufab_cli.module_utils.change import ABSENT, Impact, Pending, Plan, Unknown
 from gpufab_cli.module_utils.features import FEATURES
@@ -133,6 +134,21 @@ def test_what_gpufab_stumbles_over_holds_up_no_other_host_and_is_no_pass(monkeyp
         "gpu01": State.UNKNOWN,
         "gpu02": State.IN_SYNC,
     }
+
+
+def test_what_the_comparison_of_hosts_stumbles_over_is_its_own_host_s_matter(monkeypatch):
+    def stumble(self, host, snapshot, wants, profile):
+        if host == "gpu01":
+            raise ValueError("odd")
+
+    monkeypatch.setattr(Facts, "note", stumble)
+    found = audit(
+        [Collected("gpu01", in_sync()), Collected("gpu02", in_sync())],
+        dict.fromkeys(("gpu01", "gpu02"), WANTS["gpu01"]),
+    )
+    assert [(row.code, row.feature) for row in found.hosts["gpu01"].rows] == [("host.stumbled", "")]
+    assert found.hosts["gpu02"].rows == ()
+    assert found.exit_code == 3
 
 
 def test_what_one_feature_stumbled_over_on_the_node_costs_no_other_its_values():
