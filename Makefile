@@ -12,7 +12,7 @@ SCENARIOS := $(LONGEST) $(filter-out $(LONGEST),$(ALL_SCENARIOS))
 # Tests start thousands of short programs: none is to be compiled anew each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test lint types unit fuzz lab-tests molecule gen pictures system venv clean
+.PHONY: help demo test lint types unit fuzz lab-tests molecule gen pictures structure system venv clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,6 +51,9 @@ molecule: venv system ## The roles, scenario by scenario
 
 gen: venv ## Regenerate what is made from the dataclasses, and the golden files
 	$(BIN)/python -m gpufab_cli.gen
+
+structure: venv ## Numbers of how gpufab is built: rooms, circles, names that mean two things
+	$(BIN)/python -m tests.structure
 
 pictures: venv ## Draw the pictures in docs/
 	$(BIN)/python -m tests.pictures

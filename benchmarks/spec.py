@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from gpufab_cli.intent.compile import compile_wants
-from gpufab_cli.render.files import compare, write
-from gpufab_cli.render.inventory import inventory
+from gpufab_cli.outputs.ansible.inventory import ANSIBLE
+from gpufab_cli.outputs.files import compare, write
 from gpufab_cli.spec.load import load
 from gpufab_cli.spec.lock import Lock, LockedGpu, LockedHost, LockedPort, dump, load_lock
 
@@ -76,10 +76,11 @@ def measure(fabric: Path) -> dict[str, float]:
     marks = [time.process_time()]
     spec, lock = load(fabric), load_lock(fabric)
     marks.append(time.process_time())
-    files = inventory(spec, compile_wants(spec, lock))
+    files = ANSIBLE.render(spec, compile_wants(spec, lock))
     marks.append(time.process_time())
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # Linux counts in KiB
-    write(fabric.parent / "inventory", compare(fabric.parent / "inventory", files))
+    root = fabric.parent / ANSIBLE.folder
+    write(root, compare(root, files, ANSIBLE.header))
     marks.append(time.process_time())
     return {**{name: marks[i + 1] - marks[i] for i, name in enumerate(PHASES)}, "memory": memory}
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpufab_cli.audit.fold import fold
+from gpufab_cli.fabric.hostlist import fold
 from gpufab_cli.module_utils.devices import Devices, Nic
 from gpufab_cli.module_utils.dvfs.seen import cpu_list
 from gpufab_cli.module_utils.firmware.cards import slot

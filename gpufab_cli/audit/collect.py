@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from gpufab_cli.audit import stub
-from gpufab_cli.audit.many import each
-from gpufab_cli.execute.answer import OverdueError, Result, UnreachableError
-from gpufab_cli.execute.target import Target
 from gpufab_cli.module_utils import snapshot
 from gpufab_cli.module_utils.features import SEEN_TYPES
 from gpufab_cli.module_utils.program import MARKER
 from gpufab_cli.module_utils.schema import SchemaError, encode
 from gpufab_cli.module_utils.snapshot import Snapshot
+from gpufab_cli.reach import remote_loader
+from gpufab_cli.reach.parallel import each
+from gpufab_cli.reach.result import OverdueError, Result, UnreachableError
+from gpufab_cli.reach.target import Target
 
 Wants = Mapping[str, Any]
 Exec = Callable[[Target, list[str], bytes, float], Result]
@@ -65,7 +65,7 @@ def collect(
     jobs: Mapping[str, tuple[Target, Wants]], execute: Exec, *, seconds: float, forks: int
 ) -> Iterator[Collected]:
     """Snapshots as they come, at most ``forks`` hosts at a time, each within ``seconds``."""
-    stub.program()  # now, and not in each of the threads
+    remote_loader.program()  # now, and not in each of the threads
 
     def work(host: str) -> Collected:
         target, wants = jobs[host]
@@ -79,9 +79,9 @@ def collect(
 
 def ask(target: Target, verb: str, question: Any, execute: Exec, seconds: float) -> Result | Failure:
     """What the node core says on a host when it is run there with a verb and a question as JSON."""
-    command = stub.command(target.python, verb, root=target.become == "sudo")
+    command = remote_loader.command(target.python, verb, root=target.become == "sudo")
     try:
-        return execute(target, command, stub.stdin(json.dumps(question)), seconds)
+        return execute(target, command, remote_loader.stdin(json.dumps(question)), seconds)
     except UnreachableError as error:
         return Failure(Failed.UNREACHABLE, str(error), error.hint)
     except OverdueError as error:
@@ -110,7 +110,7 @@ def _read(result: Result, target: Target) -> Snapshot | Failure:
 
 def _no_snapshot(result: Result, stdout: list[str], target: Target) -> Failure:
     """The collector did not get to print. The last line on stderr is the gist, of a traceback too."""
-    stderr = [line for line in _lines(result.stderr) if not line.startswith(stub.REFUSED)]
+    stderr = [line for line in _lines(result.stderr) if not line.startswith(remote_loader.REFUSED)]
     if result.rc == 0 or not stderr:
         return Failure(
             Failed.GARBAGE,
@@ -123,8 +123,8 @@ def _no_snapshot(result: Result, stdout: list[str], target: Target) -> Failure:
 
 def no_root(result: Result) -> str:
     """Why the core did not run as root though that was wanted; "" where it did."""
-    lines = (line for line in _lines(result.stderr) if line.startswith(stub.REFUSED))
-    return short(next(lines, "")[len(stub.REFUSED) :])
+    lines = (line for line in _lines(result.stderr) if line.startswith(remote_loader.REFUSED))
+    return short(next(lines, "")[len(remote_loader.REFUSED) :])
 
 
 def _lines(output: bytes) -> list[str]:

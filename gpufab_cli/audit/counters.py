@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpufab_cli.audit.collect import Exec, Failed, Failure, answer, ask
-from gpufab_cli.audit.fold import fold
-from gpufab_cli.audit.many import each
-from gpufab_cli.execute.target import Target
+from gpufab_cli.fabric.hostlist import fold
+from gpufab_cli.reach.parallel import each
+from gpufab_cli.reach.target import Target
 
 Counters = Mapping[str, Mapping[str, int]]
 """Counters by port, as PCI address, and by name."""

@@ -10,7 +10,7 @@ from typing import Self
 from gpufab_cli.audit import guids, layouts, outliers, power, twice
 from gpufab_cli.audit.collect import Wants
 from gpufab_cli.audit.finding import Check, FabricFinding, Fact
-from gpufab_cli.audit.fold import fold
+from gpufab_cli.fabric.hostlist import fold
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.roce.seen import PortSeen, RoceSeen
 from gpufab_cli.module_utils.roce.want import RoceWant

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from gpufab_cli.audit.finding import FabricFinding
-from gpufab_cli.audit.fold import fold
+from gpufab_cli.fabric.hostlist import fold
 from gpufab_cli.module_utils.devices import Gpu, Nic
 from gpufab_cli.module_utils.gpu_stack.seen import GpuStackSeen
 from gpufab_cli.module_utils.snapshot import Snapshot

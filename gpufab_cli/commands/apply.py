@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 import click
 
 from gpufab_cli.commands.options import collect_options, fabric_option, format_option, limit_option
-from gpufab_cli.commands.output import print_json, progress, results, tell_skipped
 from gpufab_cli.errors import GpufabError, did_you_mean
+from gpufab_cli.report.console import print_json, progress, results, tell_skipped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gpufab_cli.apply.ansible import Listener, Play, Said
+    from gpufab_cli.apply.apply import ApplyReport, Request
+    from gpufab_cli.apply.batches import Portions
+    from gpufab_cli.apply.drain import Service
+    from gpufab_cli.apply.effects import Doors
+    from gpufab_cli.apply.rollout import Ways
     from gpufab_cli.audit.audit import AuditReport
-    from gpufab_cli.execute.ansible import Listener, Play, Said
-    from gpufab_cli.execute.apply import ApplyReport, Request
-    from gpufab_cli.execute.batches import Portions
-    from gpufab_cli.execute.doors import Doors
-    from gpufab_cli.execute.fabric import Fabric
-    from gpufab_cli.execute.rollout import Ways
-    from gpufab_cli.execute.service import Service
+    from gpufab_cli.fabric.fabric import Fabric
     from gpufab_cli.module_utils.change import Impact
     from gpufab_cli.spec.rollout import Rollout
 
@@ -134,9 +134,9 @@ def command(
 
     Exit codes: 0 in sync, 1 drift, pending, refused or failed, 2 usage or spec error, 3 only unknown or unreachable.
     """
-    from gpufab_cli.execute.apply import Request
-    from gpufab_cli.execute.doors import Doors
-    from gpufab_cli.execute.fabric import load_fabric
+    from gpufab_cli.apply.apply import Request
+    from gpufab_cli.apply.effects import Doors
+    from gpufab_cli.fabric.fabric import load_fabric
 
     declared = load_fabric(fabric, limit)
     tell_skipped(declared.skipped)
@@ -157,15 +157,15 @@ def command(
 
 
 def _named(patterns: tuple[str, ...], fabric: "Fabric") -> tuple[str, ...]:
-    from gpufab_cli.execute.limit import select
+    from gpufab_cli.fabric.host_pattern import select
 
     return tuple(host for pattern in patterns for host in select(pattern, tuple(fabric.wants)))
 
 
 def _refuse_stale(fabric: Path) -> None:
-    from gpufab_cli.render.fabric import changes
+    from gpufab_cli.outputs.render import inventory_changes
 
-    found = changes(fabric)
+    found = inventory_changes(fabric)
     if found:
         raise GpufabError(
             f"the rendered inventory is stale: {len(found)} files differ", "run gpufab render, review, apply"
@@ -177,8 +177,8 @@ def _filled(**values: object) -> dict[str, object]:
 
 
 def _portions(told: "Rollout", canary: str | None, hosts: tuple[str, ...]) -> "Portions":
-    from gpufab_cli.execute.batches import Portions
-    from gpufab_cli.execute.limit import select
+    from gpufab_cli.apply.batches import Portions
+    from gpufab_cli.fabric.host_pattern import select
 
     return Portions(told.canary, select(canary, hosts) if canary is not None else (), told.batch)
 
@@ -186,7 +186,7 @@ def _portions(told: "Rollout", canary: str | None, hosts: tuple[str, ...]) -> "P
 @contextmanager
 def _leaving_none_unmentioned(service: "Service", hosts: tuple[str, ...]) -> Iterator[None]:
     """Name the hosts that are drained when an apply does not come to its end."""
-    from gpufab_cli.audit.fold import fold
+    from gpufab_cli.fabric.hostlist import fold
 
     try:
         yield
@@ -200,9 +200,9 @@ def _leaving_none_unmentioned(service: "Service", hosts: tuple[str, ...]) -> Ite
 def _roll_out(
     fabric: "Fabric", request: "Request", doors: "Doors", told: "Rollout", canary: str | None
 ) -> "ApplyReport":
-    from gpufab_cli.execute.apply import new_run
-    from gpufab_cli.execute.rollout import rollout
-    from gpufab_cli.execute.service import Service
+    from gpufab_cli.apply.apply import new_run
+    from gpufab_cli.apply.drain import Service
+    from gpufab_cli.apply.rollout import rollout
 
     hosts = tuple(fabric.wants)
     service = Service(fabric.path.parent, fabric.drain, fabric.resume, doors.command)
@@ -212,16 +212,19 @@ def _roll_out(
 
 
 def _ways(fabric: "Fabric", doors: "Doors", told: "Rollout", timeout: float, forks: int) -> "Ways":
+    from gpufab_cli.apply.rollout import Ways
     from gpufab_cli.audit.audit import audit
     from gpufab_cli.audit.collect import collect
     from gpufab_cli.audit.counters import soak
-    from gpufab_cli.execute.handshakes import forks_through
-    from gpufab_cli.execute.report import told as told_of
-    from gpufab_cli.execute.rollout import Ways
+    from gpufab_cli.audit.waive import Waivers
+    from gpufab_cli.reach.jump_limit import forks_through
+    from gpufab_cli.report.apply import told as told_of
+
+    waivers = Waivers.of(fabric.waivers)
 
     def look(part: "Fabric") -> "AuditReport":
         collected = collect(part.jobs, doors.execute, seconds=timeout, forks=forks)
-        report = audit(collected, part.wants, waivers=part.waivers, profiles=part.profiles)
+        report = audit(collected, part.wants, waivers=waivers, profiles=part.profiles)
         progress(f"audit: {told_of(report)}")
         return report
 
@@ -253,7 +256,7 @@ def _hear(said: "Said") -> None:
 
 
 def _show(report: "ApplyReport", output: str, *, diff: bool) -> None:
-    from gpufab_cli.execute.report import data, show
+    from gpufab_cli.report.apply import data, show
 
     if output == "json":
         print_json(data(report))

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from gpufab_cli.commands.options import collect_options, fabric_option, format_option, limit_option
-from gpufab_cli.commands.output import counting, progress, results, tell_skipped
 from gpufab_cli.errors import GpufabError
+from gpufab_cli.report.console import counting, progress, results, tell_skipped
 
 if TYPE_CHECKING:
+    from gpufab_cli.apply.effects import Doors
     from gpufab_cli.audit.audit import AuditReport
     from gpufab_cli.audit.collect import Collected
     from gpufab_cli.audit.judge import HostReport
-    from gpufab_cli.execute.doors import Doors
-    from gpufab_cli.execute.fabric import Fabric
+    from gpufab_cli.fabric.fabric import Fabric
 
 
 @click.command()
@@ -58,8 +58,8 @@ def command(
 
     Exit codes: 0 in sync, 1 drift or a finding, 2 usage or spec error, 3 only unknown or unreachable.
     """
-    from gpufab_cli.execute.doors import Doors
-    from gpufab_cli.execute.fabric import load_fabric
+    from gpufab_cli.apply.effects import Doors
+    from gpufab_cli.fabric.fabric import load_fabric
 
     if save and origin:
         raise GpufabError("--save and --from exclude each other", "saved snapshots are saved already")
@@ -87,9 +87,10 @@ def _collected(
 
 def _audit(fabric: "Fabric", collected: "Iterable[Collected]") -> "AuditReport":
     from gpufab_cli.audit.audit import audit
+    from gpufab_cli.audit.waive import Waivers
 
     with _watching(len(fabric.wants)) as watch:
-        return audit(collected, fabric.wants, watch, fabric.waivers, fabric.profiles)
+        return audit(collected, fabric.wants, watch, Waivers.of(fabric.waivers), fabric.profiles)
 
 
 @contextmanager
@@ -100,7 +101,7 @@ def _watching(hosts: int) -> "Iterator[Callable[[HostReport], None]]":
 
 
 def _write(path: Path, report: "AuditReport") -> None:
-    from gpufab_cli.audit.report.junit import xml
+    from gpufab_cli.report.audit.junit import xml
 
     try:
         path.write_bytes(xml(report))
@@ -110,12 +111,12 @@ def _write(path: Path, report: "AuditReport") -> None:
 
 def _show(report: "AuditReport", output: str) -> None:
     if output == "json":
-        from gpufab_cli.audit.report.json import text
+        from gpufab_cli.report.audit.json import text
 
         for part in text(report):
             click.echo(part, nl=False)
         return
-    from gpufab_cli.audit.report.table import show
+    from gpufab_cli.report.audit.table import show
 
     show(report, results())
     if any(host.rows or host.failure for host in report.hosts.values()):

@@ -10,8 +10,8 @@ import click
 
 from gpufab_cli.commands.look import look
 from gpufab_cli.commands.options import collect_options
-from gpufab_cli.commands.output import progress
 from gpufab_cli.errors import Exit, GpufabError, SpecErrors
+from gpufab_cli.report.console import progress
 
 if TYPE_CHECKING:
     from gpufab_cli.discover import Drafted
@@ -56,7 +56,7 @@ def command(
       gpufab discover --hosts hosts.txt
     """
     from gpufab_cli.discover import Found, discover
-    from gpufab_cli.intent.targets import target
+    from gpufab_cli.fabric.targets import target
 
     paths = (directory / "fabric.yml", directory / "fabric.lock.yml")
     for path in paths:
@@ -127,7 +127,7 @@ def _connection(**said: Any) -> "Connection":
 
 
 def _write(drafted: "Drafted", fabric: Path, lock: Path) -> None:
-    from gpufab_cli.render.files import replace
+    from gpufab_cli.outputs.files import replace
     from gpufab_cli.spec.lock import dump
 
     replace(fabric, drafted.fabric)

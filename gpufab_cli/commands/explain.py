@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpufab_cli.commands.options import format_option
-from gpufab_cli.commands.output import print_json, print_table, results
 from gpufab_cli.errors import GpufabError, did_you_mean
+from gpufab_cli.report.console import print_json, print_table, results
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from gpufab_cli.commands.output import progress
 from gpufab_cli.errors import GpufabError
+from gpufab_cli.report.console import progress
 from gpufab_cli.spec.templates import KINDS, template
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpufab_cli.commands.options import format_option
-from gpufab_cli.commands.output import print_json, print_table, progress
 from gpufab_cli.lab.platforms import DEFAULT
+from gpufab_cli.report.console import print_json, print_table, progress
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from gpufab_cli.commands.options import fabric_option, format_option, limit_option
-from gpufab_cli.commands.output import print_json, progress
 from gpufab_cli.errors import Exit, GpufabError
+from gpufab_cli.report.console import print_json, progress
 
 if TYPE_CHECKING:
     from gpufab_cli.launch.job import Job
@@ -146,7 +146,7 @@ def _start(spec: "FabricSpec", fabric: Path, made: "Job", options: "Options", *,
     """Run it on the first host, in the words of the Open MPI that is there."""
     from dataclasses import replace
 
-    from gpufab_cli.intent.targets import targets
+    from gpufab_cli.fabric.targets import targets
     from gpufab_cli.launch import run, words
 
     if options.hostfile:

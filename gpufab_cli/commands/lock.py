@@ -9,8 +9,8 @@ import click
 
 from gpufab_cli.commands.look import look
 from gpufab_cli.commands.options import collect_options, fabric_option
-from gpufab_cli.commands.output import progress
 from gpufab_cli.errors import Exit, GpufabError
+from gpufab_cli.report.console import progress
 
 if TYPE_CHECKING:
     from gpufab_cli.module_utils.devices import Devices
@@ -36,7 +36,7 @@ def command(fabric: Path, update: tuple[str, ...], check: bool, forks: int, time
       gpufab lock --update gpu017     after a card was replaced
       gpufab lock --check
     """
-    from gpufab_cli.intent.targets import targets
+    from gpufab_cli.fabric.targets import targets
     from gpufab_cli.spec.draft import draft, wanted_hosts
     from gpufab_cli.spec.load import load
     from gpufab_cli.spec.lock import load_lock
@@ -57,7 +57,7 @@ def command(fabric: Path, update: tuple[str, ...], check: bool, forks: int, time
 
 def _write(fabric: Path, old: "Lock", new: "Lock", *, check: bool) -> bool:
     """Show the differences on stdout, write them unless told not to, and say whether there are any."""
-    from gpufab_cli.render.files import replace
+    from gpufab_cli.outputs.files import replace
     from gpufab_cli.spec.lock import dump, lock_path
 
     path = lock_path(fabric)

@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpufab_cli.commands.output import progress
 from gpufab_cli.errors import Exit, GpufabError
+from gpufab_cli.report.console import progress
 
 if TYPE_CHECKING:
     from gpufab_cli.audit.collect import Collected
-    from gpufab_cli.execute.target import Target
     from gpufab_cli.module_utils.devices import Devices
+    from gpufab_cli.reach.target import Target
 
 
 def look(reached: "Mapping[str, Target]", forks: int, timeout: float) -> "tuple[dict[str, Devices], list[GpufabError]]":
     """The devices of each host, and why there are none of others."""
     from gpufab_cli.audit.collect import Failure, collect
-    from gpufab_cli.execute.connect import Ssh
+    from gpufab_cli.reach.connections import Ssh
 
     found: dict[str, Devices] = {}
     failures: list[GpufabError] = []

@@ -1,4 +1,4 @@
-"""``gpufab render``: fabric.yml and its lock → the Ansible inventory."""
+"""``gpufab render``: fabric.yml and its lock → what is written for others, such as the Ansible inventory."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from gpufab_cli.commands.options import fabric_option
 from gpufab_cli.errors import Exit
 
 if TYPE_CHECKING:
-    from gpufab_cli.render.files import FileChange
+    from gpufab_cli.outputs.files import FileChange
 
 
 @click.command()
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.option("--check", is_flag=True, help="Write nothing; print the differences and exit 1 if there are any.")
 @click.option("--diff", is_flag=True, help="Print the differences that are written.")
 def command(fabric: Path, check: bool, diff: bool) -> Exit:
-    """Write the Ansible inventory beside fabric.yml.
+    """Write beside fabric.yml what `outputs:` in it names: the Ansible inventory.
 
     Only files that bear gpufab's header are written or deleted; the site's own variables go in files beside them, such
     as inventory/group_vars/gpufab/site.yml.
@@ -28,14 +28,14 @@ def command(fabric: Path, check: bool, diff: bool) -> Exit:
       gpufab render --check            in CI: is the committed inventory stale?
       gpufab render -f pod1/fabric.yml --diff
     """
-    from gpufab_cli.render.fabric import changes, inventory_path
-    from gpufab_cli.render.files import write
+    from gpufab_cli.outputs.files import write
+    from gpufab_cli.outputs.render import changes
 
     found = changes(fabric)
     if check or diff:
         _print_diff(found, fabric.parent)
     if not check:
-        write(inventory_path(fabric), found)
+        write(fabric.parent, found)
     click.echo(_summary(found, check=check), err=True)
     return Exit.DRIFT if check and found else Exit.IN_SYNC
 
@@ -48,7 +48,7 @@ def _print_diff(changes: "tuple[FileChange, ...]", root: Path) -> None:
 
 def _summary(changes: "tuple[FileChange, ...]", *, check: bool) -> str:
     if not changes:
-        return "the inventory is up to date"
+        return "what is rendered is up to date"
     deleted = sum(change.wanted is None for change in changes)
     parts = [f"{count} to {verb}" if check else f"{count} {verb}" for count, verb in _counts(changes, deleted, check)]
     return "files: " + ", ".join(parts)

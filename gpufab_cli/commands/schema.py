@@ -2,7 +2,7 @@
 
 import click
 
-from gpufab_cli.commands.output import print_json
+from gpufab_cli.report.console import print_json
 
 
 @click.command()

@@ -7,12 +7,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from gpufab_cli.commands.options import fabric_option, format_option, timeout_option
-from gpufab_cli.commands.output import print_json, print_table, progress
 from gpufab_cli.errors import Exit, GpufabError, did_you_mean
+from gpufab_cli.report.console import print_json, print_table, progress
 
 if TYPE_CHECKING:
-    from gpufab_cli.execute.doors import Doors
-    from gpufab_cli.execute.target import Target
+    from gpufab_cli.apply.effects import Doors
+    from gpufab_cli.reach.target import Target
     from gpufab_cli.topology.layout import Layout
 
 
@@ -78,7 +78,7 @@ def command(
 
     Exit codes: 0 nothing odd, 1 a finding, 2 usage or spec error, 3 unreachable.
     """
-    from gpufab_cli.execute.doors import Doors
+    from gpufab_cli.apply.effects import Doors
     from gpufab_cli.topology.findings import findings
 
     found = _layout(host, fabric, origin, timeout, context.find_object(Doors) or Doors())
@@ -107,7 +107,7 @@ def _layout(host: str | None, fabric: Path, origin: Path | None, timeout: float,
 
 
 def _target(fabric: Path, host: str) -> "Target":
-    from gpufab_cli.intent.targets import targets
+    from gpufab_cli.fabric.targets import targets
     from gpufab_cli.spec.load import load
 
     reached = {target.host: target for target in targets(load(fabric), fabric.parent)}

@@ -31,7 +31,7 @@ def command(fabric: Path, output: str) -> None:
     spec, lock = load(fabric), load_lock(fabric)
     summary = summarise(spec, lock)
     if output == "json":
-        from gpufab_cli.commands.output import print_json
+        from gpufab_cli.report.console import print_json
 
         print_json(summary)
     else:
@@ -89,7 +89,7 @@ def _classes(qos: "Qos") -> list[dict[str, Any]]:
 
 
 def _print(summary: dict[str, Any]) -> None:
-    from gpufab_cli.commands.output import print_table, results
+    from gpufab_cli.report.console import print_table, results
 
     print_table(
         ["network", "transport", "rails", "Gb/s", "MTU", "QoS"], [_cells(row.values()) for row in summary["networks"]]

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from gpufab_cli.gen.files import files
-from gpufab_cli.render.files import replace
+from gpufab_cli.outputs.files import replace
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpufab_cli.errors import GpufabError
-from gpufab_cli.execute.limit import select
+from gpufab_cli.fabric.host_pattern import select
 from gpufab_cli.spec.lock import FILE_NAME, Lock
 from gpufab_cli.spec.model import FabricSpec, Host, Profile
 

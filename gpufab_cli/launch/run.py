@@ -5,8 +5,8 @@ import subprocess
 from collections.abc import Sequence
 
 from gpufab_cli.errors import GpufabError
-from gpufab_cli.execute.connect import ssh_argv
-from gpufab_cli.execute.target import Target
+from gpufab_cli.reach.connections import ssh_argv
+from gpufab_cli.reach.target import Target
 
 CONNECT_S = 15
 SSH_FAILED = 255

@@ -24,6 +24,7 @@ from gpufab_cli.spec.limits import Limits
 from gpufab_cli.spec.mpi import Mpi
 from gpufab_cli.spec.nccl_env import NcclEnv
 from gpufab_cli.spec.numa import Numa
+from gpufab_cli.spec.outputs import OutputName, output_faults
 from gpufab_cli.spec.override import overridden
 from gpufab_cli.spec.packages import Nccl, Rdma
 from gpufab_cli.spec.rollout import Rollout
@@ -283,6 +284,8 @@ class FabricSpec(Model):
     """The site's command that takes a host out of service, before an apply disturbs it."""
     resume: Hook | None = None
     """The site's command that gives a host back; one that an apply left worse is not given back."""
+    outputs: Annotated[tuple[OutputName, ...], NotEmpty] = ("ansible",)
+    """What gpufab render writes: ansible, the inventory that gpufab apply takes; that alone if left out."""
 
     @cached_property
     def hosts(self) -> tuple[Host, ...]:
@@ -319,6 +322,7 @@ class FabricSpec(Model):
                 *addressing.address_faults(self),
                 *waiver_faults(self.accept, (host.name for host in self.hosts)),
                 *hook_faults(self),
+                *output_faults(self),
             ]
         )
         return self

@@ -8,9 +8,9 @@ from pathlib import Path
 from gpufab_cli.audit import saved
 from gpufab_cli.audit.collect import Exec, Failure, answer, ask, no_root
 from gpufab_cli.errors import Exit, GpufabError
-from gpufab_cli.execute.target import Target
 from gpufab_cli.module_utils.devices import Devices
 from gpufab_cli.module_utils.schema import SchemaError, decode
+from gpufab_cli.reach.target import Target
 from gpufab_cli.topology import matrix, nccl_xml
 from gpufab_cli.topology.layout import Layout, Links, layout
 

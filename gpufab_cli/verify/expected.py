@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpufab_cli.execute.fabric import load_fabric
-from gpufab_cli.execute.target import Target
-from gpufab_cli.intent.kept import KEPT
+from gpufab_cli.fabric.fabric import load_fabric
+from gpufab_cli.fabric.kept import KEPT
+from gpufab_cli.reach.target import Target
 
 
 @dataclass(frozen=True)

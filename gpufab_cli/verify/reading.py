@@ -12,7 +12,7 @@ from typing import Any
 from testinfra.backend.ssh import SshBackend
 from testinfra.host import Host
 
-from gpufab_cli.execute.target import Target
+from gpufab_cli.reach.target import Target
 from gpufab_cli.verify.expected import Node
 
 LIMIT_S = 120  # read.sh takes a second or two; with every tool hanging, half a minute

@@ -1,12 +1,14 @@
 """What came of every check, as data."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 import pytest
+
+from gpufab_cli.errors import Exit
 
 Status = Literal["pass", "fail", "unknown"]
 UNREACHABLE = "unreachable: "
@@ -47,6 +49,12 @@ class Results:
 def load(path: Path) -> tuple[Result, ...]:
     """The results that a run has written."""
     return tuple(Result(**data) for data in json.loads(path.read_text(encoding="utf-8")))
+
+
+def exit_code(results: Iterable[Result]) -> Exit:
+    """A failure outweighs what is unknown; where nothing was checked, everything is unknown."""
+    found = {result.status for result in results}
+    return Exit.DRIFT if "fail" in found else Exit.IN_SYNC if found == {"pass"} else Exit.UNKNOWN
 
 
 def check_name(nodeid: str) -> str:

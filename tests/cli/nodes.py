@@ -3,12 +3,12 @@
 import json
 
 from gpufab_cli import cli
-from gpufab_cli.audit.stub import REFUSED
-from gpufab_cli.execute.answer import OverdueError, Result, UnreachableError
-from gpufab_cli.execute.doors import Doors
+from gpufab_cli.apply.effects import Doors
 from gpufab_cli.module_utils import snapshot
 from gpufab_cli.module_utils.program import MARKER
 from gpufab_cli.module_utils.snapshot import Snapshot
+from gpufab_cli.reach.remote_loader import REFUSED
+from gpufab_cli.reach.result import OverdueError, Result, UnreachableError
 from tests.snapshots import HOSTS, in_sync
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from gpufab_cli.apply.ansible import Said
 from gpufab_cli.errors import Exit
-from gpufab_cli.execute.ansible import Said
 from gpufab_cli.module_utils.change import ABSENT, Change, Impact, Step, Unknown
 from gpufab_cli.module_utils.converge import Status, StepResult
 from tests.cli.expected import expected

@@ -53,7 +53,7 @@ def test_verify_starts_without_paramiko_and_that_without_invoke():
         "import sys\n"
         "import gpufab_cli.verify.expected\n"
         "assert not {'rich', 'paramiko', 'ansible_runner'} & set(sys.modules)\n"
-        "import gpufab_cli.execute.connect\n"
+        "import gpufab_cli.reach.connections\n"
         "assert 'paramiko' in sys.modules and 'invoke' not in sys.modules\n"
         "import invoke\n"
     )
@@ -132,7 +132,7 @@ def test_render_writes_checks_and_finds_itself_up_to_date(fabric, gpufab):
     assert not (fabric / "inventory").exists()
     code, out, err = gpufab("render")
     assert (code, out, err) == (0, "", "files: 6 written\n")
-    assert gpufab("render", "--check") == (0, "", "the inventory is up to date\n")
+    assert gpufab("render", "--check") == (0, "", "what is rendered is up to date\n")
 
 
 def test_render_check_shows_what_is_stale(fabric, gpufab):

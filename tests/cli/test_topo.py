@@ -6,12 +6,12 @@ import json
 import pytest
 
 from gpufab_cli import cli
-from gpufab_cli.audit.stub import REFUSED
+from gpufab_cli.apply.effects import Doors
 from gpufab_cli.commands.topo import command
-from gpufab_cli.execute.answer import Result, UnreachableError
-from gpufab_cli.execute.doors import Doors
 from gpufab_cli.module_utils.program import MARKER
 from gpufab_cli.module_utils.topology import report
+from gpufab_cli.reach.remote_loader import REFUSED
+from gpufab_cli.reach.result import Result, UnreachableError
 from tests.machine import LabHost
 from tests.unit.topology.machines import MATRICES
 from tests.unit.topology.test_reports import CLOUD

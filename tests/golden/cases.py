@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gpufab_cli.errors import GpufabError
 from gpufab_cli.intent.compile import compile_wants
-from gpufab_cli.render.inventory import inventory
+from gpufab_cli.outputs.ansible.inventory import inventory
 from gpufab_cli.spec.load import load
 from gpufab_cli.spec.lock import load_lock
 

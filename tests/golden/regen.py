@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from gpufab_cli.render.fabric import changes, inventory_path
-from gpufab_cli.render.files import compare, write
+from gpufab_cli.outputs.ansible.inventory import ANSIBLE
+from gpufab_cli.outputs.files import compare, write
+from gpufab_cli.outputs.render import changes
 from tests.golden.cases import EXAMPLES, RENDER, SPEC, inventory_of, names, stderr_of
 
 
@@ -12,10 +13,10 @@ def main():
         (SPEC / name / "stderr.txt").write_text(stderr_of(SPEC / name), encoding="utf-8")
     for name in names(RENDER):
         root = RENDER / name / "inventory"
-        write(root, compare(root, inventory_of(RENDER / name)))
+        write(root, compare(root, inventory_of(RENDER / name), ANSIBLE.header))
     for name in EXAMPLES:
         fabric = Path(__file__).parents[2] / "inventory" / name / "fabric.yml"
-        write(inventory_path(fabric), changes(fabric))
+        write(fabric.parent, changes(fabric))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpufab_cli.audit.values import difference
 from gpufab_cli.lab.hardware import interrupts
 from gpufab_cli.lab.hardware.sysfs.numa import THP
 from gpufab_cli.module_utils import planning
@@ -17,6 +16,7 @@ from gpufab_cli.module_utils.numa import irq_plan
 from gpufab_cli.module_utils.numa.seen import BridgeSeen, NumaSeen, PortSeen
 from gpufab_cli.module_utils.numa.want import NumaWant, PortWant, SharedSubnet
 from gpufab_cli.module_utils.restore import EARLY, LATE, restore
+from gpufab_cli.report.values import difference
 from tests.machine import LabHost
 from tests.property.test_machine import drift, holds, relaxed
 

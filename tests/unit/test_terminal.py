@@ -1,6 +1,6 @@
 """What others have chosen comes to the terminal as it is, and does nothing there."""
 
-from gpufab_cli.commands.output import print_table, progress, results
+from gpufab_cli.report.console import print_table, progress, results
 
 
 def test_brackets_are_no_markup(capsys):

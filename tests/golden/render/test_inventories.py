@@ -4,7 +4,7 @@ import difflib
 
 import pytest
 
-from gpufab_cli.render.fabric import changes
+from gpufab_cli.outputs.render import changes
 from tests.golden.cases import EXAMPLES, RENDER, inventory_of, names
 
 

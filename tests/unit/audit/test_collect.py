@@ -10,12 +10,12 @@ import zlib
 
 import pytest
 
-from gpufab_cli.audit import stub
 from gpufab_cli.audit.collect import LINE_LENGTH, Collected, Failed, Failure, collect
-from gpufab_cli.execute.answer import OverdueError, Result, UnreachableError
-from gpufab_cli.execute.target import Target
 from gpufab_cli.module_utils import archive, snapshot
 from gpufab_cli.module_utils.program import MARKER
+from gpufab_cli.reach import remote_loader
+from gpufab_cli.reach.result import OverdueError, Result, UnreachableError
+from gpufab_cli.reach.target import Target
 from tests.snapshots import WANTS, in_sync
 
 SNAPSHOT = snapshot.dumps(in_sync("gpu01"))
@@ -57,7 +57,7 @@ def test_a_talkative_login_does_no_harm():
 
 
 def test_why_there_is_no_root():
-    collected = end(printed(f"{MARKER}\n{SNAPSHOT}\n", f"{stub.REFUSED}sudo: a password is required\n"))
+    collected = end(printed(f"{MARKER}\n{SNAPSHOT}\n", f"{remote_loader.REFUSED}sudo: a password is required\n"))
     assert collected.no_root == "sudo: a password is required"
     assert collected.result == in_sync("gpu01")
 
@@ -117,7 +117,7 @@ def test_no_python_says_where_it_was_looked_for():
 
 
 def test_a_refusal_of_sudo_is_not_the_gist_of_a_failure():
-    found = failure("", f"{stub.REFUSED}sudo is not installed\nImportError: no memfd\n", rc=1)
+    found = failure("", f"{remote_loader.REFUSED}sudo is not installed\nImportError: no memfd\n", rc=1)
     assert found.message == "exit 1: ImportError: no memfd"
 
 
@@ -175,11 +175,14 @@ def test_the_wishes_follow_the_zip():
     assert zlib.decompress(rest[: int(size)]) == archive.build()
     assert set(json.loads(rest[int(size) :])["wants"]) == {"node", "roce"}
     assert (reached, seconds) == (target(), 7)
-    assert argv == stub.command("/usr/bin/python3", root=True)
+    assert argv == remote_loader.command("/usr/bin/python3", root=True)
 
 
 def test_the_command_holds_nothing_that_a_shell_could_trip_over():
-    for argv in (stub.command("/usr/bin/python3", root=True), stub.command("/usr/bin/python3", root=False)):
+    for argv in (
+        remote_loader.command("/usr/bin/python3", root=True),
+        remote_loader.command("/usr/bin/python3", root=False),
+    ):
         assert not any("\n" in word or "\\'" in word for word in argv)
         assert argv[-4:-1] == ["/usr/bin/python3", "-I", "-c"]
 
@@ -205,14 +208,14 @@ def zipped(program):
 
 
 def test_the_loader_runs_the_program_of_the_zip_with_the_rest_of_stdin():
-    argv = stub.command(sys.executable, root=False)
+    argv = remote_loader.command(sys.executable, root=False)
     done = subprocess.run(argv, input=zipped(PROGRAM) + b'{"wants": {}}', capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (7, b"\n['collect'] {\"wants\": {}}\n", OWN)
 
 
 def as_root(path):
     """Run what is to become root, as a login shell would, where PATH is a test's own."""
-    argv = stub.command(sys.executable, root=True)
+    argv = remote_loader.command(sys.executable, root=True)
     return subprocess.run(
         argv, input=zipped(PROGRAM) + b"in", capture_output=True, check=False, env={"PATH": str(path)}
     )
@@ -240,7 +243,7 @@ def test_root_by_sudo_if_it_is_given_without_asking(tmp_path, sudo, words):
             (tmp_path / name).chmod(0o755)
     done = as_root(tmp_path)
     assert (done.returncode, done.stdout) == (7, b"\n['collect'] in\n")
-    assert done.stderr.decode().startswith(f"{stub.REFUSED}{words}" if words else OWN.decode())
+    assert done.stderr.decode().startswith(f"{remote_loader.REFUSED}{words}" if words else OWN.decode())
     assert done.stderr.endswith(OWN)
     used = calls.read_text().splitlines() if calls.exists() else []
     assert len(used) == (sudo is not None), "sudo is started once"

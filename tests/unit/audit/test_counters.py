@@ -6,11 +6,11 @@ import json
 import pytest
 
 from gpufab_cli.audit.counters import soak
-from gpufab_cli.execute.answer import OverdueError, Result
-from gpufab_cli.execute.target import Target
 from gpufab_cli.module_utils import counters
 from gpufab_cli.module_utils.host import Output
 from gpufab_cli.module_utils.program import MARKER
+from gpufab_cli.reach.result import OverdueError, Result
+from gpufab_cli.reach.target import Target
 from tests.snapshots import WANTS
 
 PORTS = ("0000:18:00.0", "0000:28:00.0")

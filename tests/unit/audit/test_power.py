@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from gpufab_cli.audit.fabric import Facts
-from gpufab_cli.audit.values import difference
 from gpufab_cli.catalogue import Severity
 from gpufab_cli.module_utils.change import ABSENT, Unknown
+from gpufab_cli.report.values import difference
 from tests.unit.core.dvfs_node import GOOD, GPU0, GPU1, snapshot
 
 HOSTS = ("gpu01", "gpu02", "gpu03")

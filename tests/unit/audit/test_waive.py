@@ -7,10 +7,10 @@ import pytest
 from gpufab_cli.audit.audit import AuditReport
 from gpufab_cli.audit.collect import Failed, Failure
 from gpufab_cli.audit.judge import HostReport, Kind, Place, Row, State
-from gpufab_cli.audit.report.fold import lines
-from gpufab_cli.audit.report.json import row_data
-from gpufab_cli.audit.report.table import summary
 from gpufab_cli.audit.waive import NO_WAIVERS, Waivers
+from gpufab_cli.report.audit.json import row_data
+from gpufab_cli.report.audit.lines import lines
+from gpufab_cli.report.audit.table import summary
 from gpufab_cli.spec.accept import Waiver
 
 DAY = datetime.date(2027, 1, 31)

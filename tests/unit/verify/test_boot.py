@@ -7,11 +7,11 @@ import stat
 
 import pytest
 
-from gpufab_cli.commands.verify import exit_code
 from gpufab_cli.intent.compile import FEATURES
 from gpufab_cli.spec.lock import dump
 from gpufab_cli.verify import run as suite
 from gpufab_cli.verify.expected import expected
+from gpufab_cli.verify.results import exit_code
 from gpufab_cli.verify.test_boot import means
 from tests.fabrics import changed, lock
 

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from gpufab_cli.execute.target import Target
+from gpufab_cli.reach.target import Target
 from gpufab_cli.verify import test_gpu_stack, test_limits
 from gpufab_cli.verify.expected import Node
 from gpufab_cli.verify.reading import Reading, Section, UnreadableError, _asked

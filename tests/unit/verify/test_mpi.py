@@ -4,8 +4,8 @@ import inspect
 
 import pytest
 
-from gpufab_cli.execute.target import Target
 from gpufab_cli.module_utils.nccl_env.variables import OLDEST, SINCE
+from gpufab_cli.reach.target import Target
 from gpufab_cli.verify import nccl_releases, parsers, test_mpi, test_nccl_env
 from gpufab_cli.verify.expected import Node
 from gpufab_cli.verify.reading import Reading, Section, UnreadableError

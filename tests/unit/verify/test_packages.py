@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpufab_cli.execute.target import Target
+from gpufab_cli.reach.target import Target
 from gpufab_cli.verify import test_packages
 from gpufab_cli.verify.expected import Node
 from gpufab_cli.verify.reading import Reading, Section, UnreadableError

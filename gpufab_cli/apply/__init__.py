@@ -1,0 +1,1 @@
+"""Bring hosts to what is declared: drain, ansible-runner, rounds and batches."""

@@ -1,0 +1,1 @@
+"""A fabric.yml as those need it that go to its hosts."""

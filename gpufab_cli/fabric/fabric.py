@@ -1,0 +1,93 @@
+"""A fabric.yml as those commands need it that go to the hosts: what each host is told, and the way to it."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+from gpufab_cli.errors import GpufabError
+from gpufab_cli.fabric.host_pattern import select
+from gpufab_cli.fabric.targets import targets
+from gpufab_cli.intent.compile import compile_wants
+from gpufab_cli.reach.target import Target
+from gpufab_cli.spec.accept import Waiver
+from gpufab_cli.spec.hooks import Hook
+from gpufab_cli.spec.load import load
+from gpufab_cli.spec.lock import load_lock, lock_path
+from gpufab_cli.spec.rollout import DEFAULT, Rollout
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """The active hosts of a fabric that a command is limited to.
+
+    Attributes:
+        digest: of fabric.yml and its lock, for the journals on the nodes.
+        limited: whether there are active hosts besides.
+        skipped: the hosts in maintenance, which are told nothing and looked at by no command.
+        waivers: the deviations that it accepts.
+        rollout: in which portions an apply goes over it.
+        profiles: the profile of each host.
+        drain: takes a host out of service before an apply disturbs it.
+        resume: gives it back.
+    """
+
+    path: Path
+    wants: Mapping[str, Mapping[str, Any]]
+    targets: Mapping[str, Target]
+    digest: str
+    limited: bool
+    skipped: tuple[str, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    rollout: Rollout = DEFAULT
+    drain: Hook | None = None
+    resume: Hook | None = None
+    profiles: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def jobs(self) -> dict[str, tuple[Target, Mapping[str, Any]]]:
+        """What an audit needs of each host."""
+        return {host: (self.targets[host], wants) for host, wants in self.wants.items()}
+
+    def only(self, hosts: Iterable[str]) -> Self:
+        """The same fabric, limited to some of its hosts."""
+        chosen = set(hosts)
+        return replace(
+            self,
+            wants={host: wants for host, wants in self.wants.items() if host in chosen},
+            targets={host: target for host, target in self.targets.items() if host in chosen},
+            limited=self.limited or len(chosen) < len(self.wants),
+        )
+
+
+def load_fabric(path: Path, limit: str | None) -> Fabric:
+    """Read a fabric and its lock.
+
+    Raises:
+        GpufabError: they are wrong, or the limit names no host.
+    """
+    spec = load(path)
+    wants = compile_wants(spec, load_lock(path))
+    if not wants:
+        raise GpufabError(f"no host of {spec.name} is active", "their state is maintenance or absent")
+    chosen = select(limit, tuple(wants))
+    reached = {target.host: target for target in targets(spec, path.parent)}
+    return Fabric(
+        path=path,
+        wants={host: wants[host] for host in chosen},
+        targets={host: reached[host] for host in chosen},
+        digest=_digest(path),
+        limited=len(chosen) < len(wants),
+        skipped=tuple(host.name for host in spec.in_state("maintenance")),
+        waivers=spec.accept,
+        rollout=spec.rollout,
+        drain=spec.drain,
+        resume=spec.resume,
+        profiles={host.name: host.profile for host in spec.hosts},
+    )
+
+
+def _digest(path: Path) -> str:
+    files = (file for file in (path, lock_path(path)) if file.exists())
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]

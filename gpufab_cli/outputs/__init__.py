@@ -1,0 +1,1 @@
+"""What a fabric is written as for others."""

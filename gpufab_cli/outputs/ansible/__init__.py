@@ -1,0 +1,1 @@
+"""The inventory that the roles take."""

@@ -1,0 +1,1 @@
+"""How hosts are reached: one command on one host, and many hosts at once."""
