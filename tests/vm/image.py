@@ -41,6 +41,9 @@ _MODULES = (
     "8021q",
     "autofs4",
     "bonding",
+    "crc32_generic",  # of rdma_rxe, which asks for it by the name of its algorithm
+    "crc32_pclmul",
+    "igbvf",
     "ib_umad",
     "ib_uverbs",
     "intel_rapl_msr",

@@ -3,11 +3,7 @@
 KVM is never asked for: where its device can be opened, guests may still never run.
 """
 
-import ctypes
-import os
 import shutil
-import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,9 +14,10 @@ from typing import TypeVar
 
 from tests.vm.guest import Guest
 from tests.vm.image import Image
-from tests.vm.qmp import Monitor, Refused
+from tests.vm.qmp import Monitor, RefusedError
 
 BOOT_S = 600
+BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 _PORTS_A_NODE = 2
 _MEMORY_MB = 768
 _T = TypeVar("_T")
@@ -61,10 +58,12 @@ class Machine:
         self.console = folder / f"{self.name}.console"
         self.cmdline = ""
         # The path of a socket holds 107 bytes, and pytest's folders are longer.
-        self._short = Path(tempfile.mkdtemp(prefix="gpufab-vm-"))
+        self.short = Path(tempfile.mkdtemp(prefix="gpufab-vm-"))
         self._process: subprocess.Popen[bytes] | None = None
         self._monitor: Monitor | None = None
-        self.guest = Guest(self.name, _free_port(), image.folder / "id_ed25519", image.folder / "host_key.pub", folder)
+        self.guest = Guest(
+            self.name, image.folder / "id_ed25519", image.folder / "host_key.pub", folder, self.short / "ssh"
+        )
 
     def create_disk(self) -> None:
         """Start from the image again."""
@@ -76,12 +75,12 @@ class Machine:
         """Power on; returns as soon as the monitor answers."""
         if not self.disk.exists():
             self.create_disk()
-        socket_path = self._short / "qmp"
-        argv = self.image.tools.argv("qemu-system-x86_64", *self._arguments(socket_path), *options)
+        socket_path = self.short / "qmp"
+        # The kernel kills the machine when pytest is gone, however that ends.
+        argv = ["setpriv", "--pdeathsig", "KILL"]
+        argv += self.image.tools.argv("qemu-system-x86_64", *self._arguments(socket_path), *options)
         with (self.folder / f"{self.name}.qemu").open("ab") as log:
-            self._process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_parent, cwd=self.folder
-            )
+            self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder)
         wait(lambda: socket_path.exists() or not self.runs(), 60, f"monitor of {self.name}")
         if not self.runs():
             raise RuntimeError((self.folder / f"{self.name}.qemu").read_text()[-2000:])
@@ -99,6 +98,7 @@ class Machine:
 
     def stop(self) -> None:
         """Pull the plug."""
+        self.guest.close()
         if self._monitor:
             self._monitor.close()
             self._monitor = None
@@ -106,13 +106,12 @@ class Machine:
             self._process.kill()
             self._process.wait(30)
             self._process = None
-        (self._short / "qmp").unlink(missing_ok=True)
+        (self.short / "qmp").unlink(missing_ok=True)
 
     def close(self) -> None:
         """Pull the plug and keep nothing but the logs."""
-        self.guest.close()
         self.stop()
-        shutil.rmtree(self._short, ignore_errors=True)
+        shutil.rmtree(self.short, ignore_errors=True)
         self.disk.unlink(missing_ok=True)
 
     def wait_up(self, other_than: str = "", timeout: float = BOOT_S) -> str:
@@ -121,8 +120,8 @@ class Machine:
         def booted() -> str:
             if not self.runs():
                 raise RuntimeError(f"{self.name} has ended\n{self.tail()}")
-            said = self.guest.try_run("cat /proc/sys/kernel/random/boot_id", timeout=20)
-            return said.strip() if said.strip() != other_than else ""
+            said = self.guest.answers(BOOT_ID, timeout=60)
+            return said if said != other_than else ""
 
         return wait(booted, timeout, f"boot of {self.name}", self.tail)
 
@@ -132,31 +131,44 @@ class Machine:
 
     def reboot(self) -> str:
         """Reboot from inside; give the new boot's id once SSH answers."""
-        before = self.guest.run("cat /proc/sys/kernel/random/boot_id").strip()
-        self.guest.try_run("sudo -n systemctl reboot", timeout=30)
+        before = self.guest.root(BOOT_ID).strip()
+        self.guest.answers("sudo -n systemctl reboot", timeout=60)
         self.guest.close()
         return self.wait_up(before)
 
+    def settle(self, timeout: float = BOOT_S) -> str:
+        """Wait until nothing is left to start; give the state, such as running or degraded."""
+        return wait(
+            lambda: self.guest.done("systemctl is-system-running --wait", timeout=timeout).stdout.strip(),
+            timeout,
+            f"state of {self.name}",
+        )
+
     def save(self, name: str) -> None:
         """Keep disk, memory and devices under a name."""
+        self.guest.root("sync")
         self._human(f"savevm {name}")
 
     def load(self, name: str) -> None:
-        """Go back to what was kept; the clock is that of then until it is set."""
-        self.guest.close()
+        """Go back to what was kept, and set the clock; SSH has another port then, for old connections lead nowhere."""
+        old = self.guest.port
+        new = self.guest.move()
+        self.monitor.command("stop")
         self._human(f"loadvm {name}")
+        self._human(f"hostfwd_remove mgmt tcp:127.0.0.1:{old}", quiet=False)
+        self._human(f"hostfwd_add mgmt tcp:127.0.0.1:{new}-:22")
         self.monitor.command("cont")
-        self.wait_up()
-        self.guest.run(f"sudo -n date -s @{time.time():.0f}")
+        self.wait_up(timeout=180)
+        self.guest.root(f"date -s @{time.time():.0f}")
 
-    def _human(self, line: str) -> None:
+    def _human(self, line: str, *, quiet: bool = True) -> None:
         said = self.monitor.human(line).strip()
-        if said:
-            raise Refused(f"{line}: {said}")
+        if said and quiet:
+            raise RefusedError(f"{line}: {said}")
 
     def plug(self, nic: Nic, slot: int) -> None:
         """Add a port while the machine runs."""
-        self.monitor.command("netdev_add", **{"type": "hubport", "id": f"n{nic.id}", "hubid": 100 + nic.number})
+        self.monitor.command("netdev_add", type="hubport", id=f"n{nic.id}", hubid=100 + nic.number)
         self.monitor.command(
             "device_add", driver="igb", id=nic.id, bus=f"slot{slot}", netdev=f"n{nic.id}", mac=nic.mac(self.number)
         )
@@ -184,6 +196,7 @@ class Machine:
         given += ["-device", "virtio-blk-pci,drive=disk", "-netdev", f"{network},{forward}"]
         given += ["-device", "virtio-net-pci,netdev=mgmt,romfile="]
         given += ["-qmp", f"unix:{socket_path},server=on,wait=off", "-device", "virtio-rng-pci"]
+        given += ["-monitor", f"unix:{self.short / 'hmp'},server=on,wait=off"]
         return given + self._ports()
 
     def _ports(self) -> list[str]:
@@ -219,16 +232,3 @@ def wait(question: Callable[[], _T], seconds: float, what: str, tail: Callable[[
             raise TimeoutError(f"no {what} within {seconds:.0f} s\n{tail()}")
         time.sleep(0.3)
 
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _die_with_parent() -> None:
-    """The machine ends with pytest, however that ends."""
-    parent = os.getppid()
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, prctl(2)
-    if os.getppid() != parent:
-        os._exit(1)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Refused(RuntimeError):
+class RefusedError(RuntimeError):
     """QEMU did not do what it was told."""
 
 
@@ -31,10 +31,10 @@ class Monitor:
             if "event" in answer:
                 self.events.append(answer["event"])
             elif "error" in answer:
-                raise Refused(f"{name}: {answer['error']['desc']}")
+                raise RefusedError(f"{name}: {answer['error']['desc']}")
             elif "return" in answer:
                 return answer["return"]
-        raise Refused(f"{name}: the machine has ended")
+        raise RefusedError(f"{name}: the machine has ended")
 
     def human(self, line: str) -> str:
         """A line of the human monitor; what it prints is an error for those that print nothing when all is well."""

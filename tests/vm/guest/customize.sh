@@ -13,8 +13,30 @@ ssh-keygen -q -t ed25519 -N '' -C gpufab-vm -f "$root/etc/ssh/ssh_host_ed25519_k
 echo gpu01 >"$root/etc/hostname"
 printf '127.0.0.1 localhost\n127.0.1.1 gpu01\n' >"$root/etc/hosts"
 printf '/dev/vda / ext4 errors=remount-ro 0 1\n' >"$root/etc/fstab"
+
+# The site's own: names of the rail ports by their permanent addresses, and what addresses they have.
+network=$root/etc/systemd/network
+for rail in 0 1 2 3; do
+    printf '[Match]\nPermanentMACAddress=52:54:00:67:01:0%s 52:54:00:67:02:0%s\n[Link]\nName=rail%s\n' \
+        $rail $rail $rail >"$network/11-rail$rail.link"
+    for host in 1 2; do
+        cat >"$network/30-rail$rail-gpu0$host.network" <<END
+[Match]
+Name=rail$rail
+Host=gpu0$host
+[Link]
+MTUBytes=9000
+[Network]
+Address=10.10.$rail.$host/24
+LinkLocalAddressing=no
+IPv6AcceptRA=no
+ConfigureWithoutCarrier=yes
+END
+    done
+done
+
 chroot "$root" systemctl --quiet enable systemd-networkd.service ssh.service
-for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer \
+for unit in systemd-binfmt.service proc-sys-fs-binfmt_misc.automount proc-sys-fs-binfmt_misc.mount apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer \
     getty@tty1.service serial-getty@ttyS0.service systemd-networkd-wait-online.service e2scrub_reap.service \
     systemd-timesyncd.service systemd-firstboot.service; do
     ln -sf /dev/null "$root/etc/systemd/system/$unit"
