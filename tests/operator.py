@@ -19,13 +19,14 @@ class Operator:
         self.folder = folder
         self.env: dict[str, str] = {}
 
-    def edit(self, old: str, new: str) -> None:
+    def edit(self, old: str, new: str, *, render: bool = True) -> None:
         """Declare something else."""
         path = self.folder / "fabric.yml"
         text = path.read_text()
         assert text.count(old) == 1
         path.write_text(text.replace(old, new))
-        self.cli("render")
+        if render:
+            self.cli("render")
 
     def run(self, *argv: str, timeout: float = 300) -> "subprocess.CompletedProcess[str]":
         """A program of the venv, in the fabric's folder."""

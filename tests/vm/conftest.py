@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,12 +11,6 @@ from tests.vm.site import Site
 
 HONEST = "virtual machines without KVM: DCB settings are stored by the tier's own module, not enforced on the wire"
 _boots: dict[str, dict[str, float]] = {}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("vm")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -73,15 +66,15 @@ class World:
         self.state = state
         self.kept.add(state)
 
-    def boot(self, name: str) -> str:
+    def boot(self, name: str, cmdline: str = "") -> str:
         """Reboot, wait until nothing is left to start, note when what happened; give systemd's state."""
-        self.machine.reboot()
+        if cmdline or self.machine.cmdline:
+            self.machine.power_cycle(cmdline)
+        else:
+            self.machine.reboot()
         state = self.machine.settle()
-        self.note(name)
-        return state
-
-    def note(self, name: str) -> None:
         _boots[name] = timeline.read(self.machine.guest)
+        return state
 
 
 @pytest.fixture(scope="session")

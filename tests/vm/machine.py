@@ -136,10 +136,17 @@ class Machine:
         self.guest.close()
         return self.wait_up(before)
 
+    def power_cycle(self, cmdline: str = "") -> str:
+        """Pull the plug and power on again, with more words on the kernel's command line; give the new boot's id."""
+        self.guest.root("sync")
+        self.stop()
+        self.cmdline = cmdline
+        return self.start().wait_up()
+
     def settle(self, timeout: float = BOOT_S) -> str:
         """Wait until nothing is left to start; give the state, such as running or degraded."""
         return wait(
-            lambda: self.guest.done("systemctl is-system-running --wait", timeout=timeout).stdout.strip(),
+            lambda: self.guest.done("systemctl is-system-running --wait", timeout=timeout).stdout.strip() or "",
             timeout,
             f"state of {self.name}",
         )
@@ -166,12 +173,12 @@ class Machine:
         if said and quiet:
             raise RefusedError(f"{line}: {said}")
 
-    def plug(self, nic: Nic, slot: int) -> None:
-        """Add a port while the machine runs."""
-        self.monitor.command("netdev_add", type="hubport", id=f"n{nic.id}", hubid=100 + nic.number)
-        self.monitor.command(
-            "device_add", driver="igb", id=nic.id, bus=f"slot{slot}", netdev=f"n{nic.id}", mac=nic.mac(self.number)
-        )
+    def plug(self, nic: Nic, bus: str) -> None:
+        """Add a port to a root port while the machine runs."""
+        if nic not in self.nics:
+            self.monitor.command("netdev_add", type="hubport", id=f"n{nic.id}", hubid=100 + nic.number)
+        mac = nic.mac(self.number)
+        self.monitor.command("device_add", driver="igb", id=nic.id, bus=bus, netdev=f"n{nic.id}", mac=mac)
 
     def unplug(self, nic: Nic) -> None:
         """Ask the machine to let a port go."""
@@ -231,4 +238,3 @@ def wait(question: Callable[[], _T], seconds: float, what: str, tail: Callable[[
         if time.monotonic() > end:
             raise TimeoutError(f"no {what} within {seconds:.0f} s\n{tail()}")
         time.sleep(0.3)
-

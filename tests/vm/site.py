@@ -64,13 +64,13 @@ class Site(Operator):
         """Write how the machines are reached now."""
         (self.folder / "ssh_config").write_text("".join(machine.guest.text() for machine in self.machines))
 
-    def run(self, *argv: str, timeout: float = 1500):  # noqa: ANN201 # as the base says
+    def run(self, *argv: str, timeout: float = 1500):  # as the base says
         return super().run(*argv, timeout=timeout)
 
     def audit(self, rc: int | None = 0) -> dict:
         """What `gpufab audit` prints; it must end as told."""
         return self.json("audit", "--timeout", SLOW_S, rc=rc)
 
-    def apply(self, *argv: str, rc: int | None = 0):  # noqa: ANN201
+    def apply(self, *argv: str, rc: int | None = 0):
         """`gpufab apply` with consent."""
         return self.cli("apply", "--allow", ALLOW, "--timeout", SLOW_S, *argv, rc=rc)

@@ -7,6 +7,8 @@ import pytest
 from tests.vm.ports_of import state
 from tests.vm.site import RAILS
 
+pytestmark = pytest.mark.vm
+
 # Writes down what each port was like at the moment it started.
 _WITNESS = """\
 #!/bin/sh

@@ -6,6 +6,8 @@ from tests.vm.machine import wait
 from tests.vm.ports_of import PCI, state
 from tests.vm.site import RAILS
 
+pytestmark = pytest.mark.vm
+
 LIMIT_S = 180
 """Restored "within seconds" is some thirty of them where Python starts in one and programs in a tenth."""
 
@@ -49,3 +51,42 @@ def restored(sh, before, limit=LIMIT_S):
 
 def _uptime(sh):
     return float(sh("cut -d' ' -f1 /proc/uptime"))
+
+
+@pytest.mark.vm_full
+def test_a_driver_that_was_loaded_anew(applied, sh):
+    before = {port: state(sh, port) for port in ports()}
+    sh("modprobe -r mlx5_core; sleep 2; modprobe mlx5_core")
+    restored(sh, before)
+    assert sh("systemctl --failed --no-legend --plain") == ""
+
+
+@pytest.mark.vm_full
+def test_a_port_that_the_hypervisor_took_and_gave_back(applied, sh):
+    machine = applied.machine
+    before = {port: state(sh, port) for port in ports()}
+    nic = machine.nics[1]
+    machine.unplug(nic)
+    wait(lambda: "rail1" not in sh("ls /sys/class/net"), 60, "unplugged port")
+    machine.plug(nic, f"port{nic.number}")
+    restored(sh, before)
+
+
+@pytest.mark.vm_full
+@pytest.mark.parametrize("holder", ["namespace", "vfio"])
+def test_a_vf_that_somebody_holds_is_left_alone(applied, sh, holder):
+    before = {port: state(sh, port) for port in ports()}
+    pci = sh("basename $(readlink -f /sys/class/net/rail0/device/virtfn0)").strip()
+    if holder == "namespace":
+        sh(f"ip netns add guest; name=$(ls /sys/bus/pci/devices/{pci}/net); ip link set $name netns guest")
+        held = "ip netns exec guest ls /sys/class/net | grep -v '^lo$'"
+    else:
+        sh(
+            f"modprobe vfio-pci; cd /sys/bus/pci/devices/{pci}; echo vfio-pci >driver_override; "
+            f"[ ! -e driver ] || echo {pci} >driver/unbind; echo {pci} >/sys/bus/pci/drivers_probe"
+        )
+        held = f"basename $(readlink -f /sys/bus/pci/devices/{pci}/driver)"
+    holds = sh(held)
+    sh("systemctl start gpufab-restore@late")
+    assert (sh(held), {port: state(sh, port) for port in ports()}) == (holds, before)
+    applied.site.audit(rc=None)

@@ -3,8 +3,12 @@
 import json
 import re
 
+import pytest
+
 from tests.vm.ports_of import PCI, state
 from tests.vm.site import HUGEPAGES, RAILS, VFS
+
+pytestmark = pytest.mark.vm
 
 
 def test_discover_finds_the_ports(fresh):

@@ -68,9 +68,7 @@ def _is(event: Event, entry: Mapping[str, Any]) -> bool:
         return entry.get("UNIT") == event.unit and entry.get("MESSAGE_ID") in event.ids
     message = entry.get("MESSAGE")
     return (
-        entry.get("_TRANSPORT") == "kernel"
-        and isinstance(message, str)
-        and all(word in message for word in event.text)
+        entry.get("_TRANSPORT") == "kernel" and isinstance(message, str) and all(word in message for word in event.text)
     )
 
 
