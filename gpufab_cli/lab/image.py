@@ -101,10 +101,10 @@ def archive(suite: str) -> list[str]:
 
     Without the suites for updates, what the image brought of them would hold other packages back.
     """
-    mirrors = mirrors()
-    if "Debian" not in mirrors:
+    found = mirrors()
+    if "Debian" not in found:
         return []
-    main, security = mirrors["Debian"], mirrors.get("Debian-Security")
+    main, security = found["Debian"], found.get("Debian-Security")
     suites = [(main, suite), (main, f"{suite}-updates")] + ([(security, f"{suite}-security")] if security else [])
     return [f"deb {mirror} {name} {' '.join(_COMPONENTS)}" for mirror, name in suites]
 

@@ -56,6 +56,8 @@ _MODULES = (
     "virtio_net",
 )
 _STOCK_NIC = "igb"
+_BY_THEMSELVES = ("mlx5_core", "nvidia")
+"""Not loaded by name at boot: the first comes with its hardware, the other when a test wants it."""
 _KERNEL = cache.HERE / "kernel"
 _GUEST = cache.HERE / "guest"
 _SIZE = "3G"
@@ -148,6 +150,8 @@ def _modules(tools: Tools, root: Path, own: Path | None) -> None:
         (target / "updates").mkdir()
         for path in own.glob("*.ko"):
             shutil.copy(path, target / "updates")
+        names = sorted(path.stem for path in own.glob("*.ko") if path.stem not in _BY_THEMSELVES)
+        (root / "etc/modules-load.d/vm.conf").write_text("".join(f"{name}\n" for name in names))
     tools.run("depmod", "-b", str(root), tools.kernel)
 
 
