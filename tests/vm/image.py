@@ -43,6 +43,8 @@ _MODULES = (
     "bonding",
     "crc32_generic",  # of rdma_rxe, which asks for it by the name of its algorithm
     "crc32_pclmul",
+    "dca",  # these two of igb, and so of the driver that is made of it
+    "i2c-algo-bit",
     "igbvf",
     "ib_umad",
     "ib_uverbs",
@@ -56,8 +58,6 @@ _MODULES = (
     "virtio_net",
 )
 _STOCK_NIC = "igb"
-_BY_THEMSELVES = ("mlx5_core", "nvidia")
-"""Not loaded by name at boot: the first comes with its hardware, the other when a test wants it."""
 _KERNEL = cache.HERE / "kernel"
 _GUEST = cache.HERE / "guest"
 _SIZE = "3G"
@@ -111,7 +111,7 @@ def _own_modules(tools: Tools, say: Callable[[str], None]) -> Path | None:
             shutil.rmtree(path, ignore_errors=True)
         shutil.copytree(_KERNEL, source)
         out.mkdir()
-        line = f'mount -t proc proc "{tools.root}/proc" && exec chroot "{tools.root}" sh -e "$@"'
+        line = f'mount -t proc proc "{tools.root}/proc" && exec chroot "{tools.root}" "$@"'
         inside = ["/tmp/vm-kernel/build.sh", "/tmp/vm-kernel", "/tmp/vm-kernel-out"]
         run(["unshare", "--mount", "sh", "-ec", line, "sh", *inside], _BUILD_S)
         shutil.copytree(out, folder / "modules")
@@ -150,8 +150,6 @@ def _modules(tools: Tools, root: Path, own: Path | None) -> None:
         (target / "updates").mkdir()
         for path in own.glob("*.ko"):
             shutil.copy(path, target / "updates")
-        names = sorted(path.stem for path in own.glob("*.ko") if path.stem not in _BY_THEMSELVES)
-        (root / "etc/modules-load.d/vm.conf").write_text("".join(f"{name}\n" for name in names))
     tools.run("depmod", "-b", str(root), tools.kernel)
 
 
