@@ -84,6 +84,7 @@ class Step:
     ``users`` are those whose device the step takes away, in words; Unknown when that cannot be told.
     A step that is not ``undoable``, such as a reset, is left as it ended when it fails.
     ``undoes``: it is the way back of one that failed (:mod:`.before`).
+    ``apart``: its changes begin with devices that do not need one another; a restore makes each device's on its own.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Step:
     users: Union[Tuple[str, ...], Unknown] = ()
     undoable: bool = True
     undoes: bool = False
+    apart: bool = False
 
     @property
     def unknowns(self) -> Tuple[Change, ...]:
