@@ -98,6 +98,11 @@ class Step:
     apart: bool = False
 
     @property
+    def label(self) -> str:
+        """The step and its device: an operator looks for the one by its rail, for the other by its address."""
+        return self.name + (f" ({self.device})" if self.device and self.device not in self.name else "")
+
+    @property
     def unknowns(self) -> Tuple[Change, ...]:
         """The changes whose current value is unknown; one is enough to withhold the whole step."""
         return tuple(change for change in self.changes if not change.known)

@@ -1,12 +1,13 @@
 """What was done to this node, by whom and when: one JSON object a line in /var/lib/gpufab/journal.jsonl.
 
-A line is on disk before its step begins, and another after it has ended, so that a run that was killed shows. Nothing is
-replayed from it: every run plans from how the node is.
+A line is on disk before its step begins, and another after it has ended, so that a run that was killed shows. Nothing
+is replayed from it: every run plans from how the node is.
 """
 
 import json
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Callable, Dict, Tuple, Union
 
 from .change import Finding, Step, Unknown
@@ -130,8 +131,7 @@ class Log:
         names = {step.name for step in planned}
         for entry in found if isinstance(found, tuple) else ():
             if entry.feature == self._feature and entry.step not in names:
-                name = entry.step
-                self.keep(lambda name=name: _append(self._host, self._run, self._feature, name, "settled"))
+                self.keep(partial(_append, self._host, self._run, self._feature, entry.step, "settled"))
 
     def keep(self, write_down: Callable[[], None]) -> None:
         """Have something written down, or note why it cannot be."""

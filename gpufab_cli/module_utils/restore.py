@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, FrozenSet, List, Optional, Tuple
 
 from . import desired
-from .change import Impact, Step
+from .change import Impact
 from .converge import Order, Status, converge
 from .features import FEATURES, WANT_TYPES
 from .host import Host, HostError
@@ -119,13 +119,8 @@ def _converge(own: _Restore, feature: Any, want: Any) -> None:
     for result in outcome.steps:
         why = result.status.value + (f": {result.reason}" if result.reason else "")
         if result.status in own.phase.good:
-            own.say(f"{_name(result.step)}: {why}")
+            own.say(f"{result.step.label}: {why}")
         else:
-            own.fail(_name(result.step), why)
+            own.fail(result.step.label, why)
     for finding in outcome.findings:
         own.say(f"{finding.code} {'/'.join(finding.path)}: {finding.evidence}")
-
-
-def _name(step: Step) -> str:
-    """A step and its device: an operator looks for the one by its rail, for the other by its address."""
-    return step.name + (f" ({step.device})" if step.device and step.device not in step.name else "")
