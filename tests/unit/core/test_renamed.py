@@ -123,7 +123,7 @@ ROCE_EVENTS = {
     "while the link comes back": lambda *event: event == ("sleep",),
     "once the map is written": lambda *event: event[:2] == ("dcb", "app") and "show" not in event,
     "once pause is off": lambda *event: event[:2] == ("ethtool", "-A"),
-    "once the traffic class is forced": lambda *event: event[0].endswith("/traffic_class"),
+    "once RDMA-CM has its defaults": lambda *event: event[0].endswith("/default_roce_mode"),
 }
 
 
