@@ -49,14 +49,6 @@ FAULTS = [
     ({"program": ("2", "python3: can't open file")}, ("", "program", "fail", "can't open file")),
     ({"program": ("1", "zipimport.ZipImportError")}, ("", "program", "fail", "exit 1")),
     ({"unit-files": ("absent", "")}, ("", "units", "fail", "not all restore units are there")),
-    (
-        {"access": ("0", ACCESS.replace("drwxr-xr-x", "drwx------"))},
-        ("", "access", "fail", "/usr is drwx------, /usr/local"),
-    ),
-    (
-        {"access": ("0", ACCESS.replace("-rwxr-xr-x", "-rwxr-xr--"))},
-        ("", "access", "fail", "-bind is -rwxr-xr--"),
-    ),
     ({"units": ("1", "gpufab-restore@late.service: bad")}, ("", "units", "fail", "late.service: bad")),
     ({"units": ("absent", "")}, ("", "units", "unknown", "systemd-analyze verify: not there")),
     ({"enabled": ("1", "enabled\ndisabled")}, ("", "enabled", "fail", "enabled and disabled")),
@@ -66,6 +58,14 @@ FAULTS = [
     ({"rule-verified": ("1", "Fail: 1")}, ("", "rule", "fail", "udevadm verify: Fail: 1")),
     ({"rule-verified": ("1", "Unknown command verb verify.")}, None),
     ({"access": ("0", ACCESS.replace("-rw-r--r--", "-rw-r-----"))}, ("", "access", "fail", "gpufab.pyz is -rw-r-----")),
+    (
+        {"access": ("0", ACCESS.replace("drwxr-xr-x", "drwx------"))},
+        ("", "access", "fail", "/usr is drwx------, /usr/local"),
+    ),
+    (
+        {"access": ("0", ACCESS.replace("-rwxr-xr-x", "-rwxr-xr--"))},
+        ("", "access", "fail", "-bind is -rwxr-xr--"),
+    ),
     ({"access": ("0", "")}, ("", "access", "unknown", "no mode of the restore program")),
     ({"access": GARBAGE}, ("", "access", "unknown", "no mode of the restore program")),
     ({"access": ("absent", "")}, ("", "access", "unknown", "stat: not there")),
