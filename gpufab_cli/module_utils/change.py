@@ -84,7 +84,8 @@ class Step:
     ``users`` are those whose device the step takes away, in words; Unknown when that cannot be told.
     A step that is not ``undoable``, such as a reset, is left as it ended when it fails.
     ``undoes``: it is the way back of one that failed (:mod:`.before`).
-    ``apart``: its changes begin with devices that do not need one another; a restore makes each device's on its own.
+    ``apart``: its changes begin with devices that do not need one another; where it does not go as a whole, a restore
+    makes each device's on its own.
     """
 
     name: str

@@ -120,17 +120,14 @@ class _Pass:
             self._prepare(plan)
         results: List[StepResult] = []
         for step in plan.steps:
-            held = self._not_begun(step, results)
-            results.append(held if held is not None else self._take_alone(step))
+            results += self._taken(step, results)
         if not self._order.check:
             self._note(results, plan)
         plan = self._plan_after(results, plan)
         return Outcome(tuple(results), plan.pending, plan.findings, self._log.lost)
 
     def _plan(self) -> Plan:
-        restore = self._order.restore
-        plan = planning.plan(self._feature, self.snapshot, self._want, keep=not restore)
-        return replace(plan, steps=tuple(part for step in plan.steps for part in _parts(step))) if restore else plan
+        return planning.plan(self._feature, self.snapshot, self._want, keep=not self._order.restore)
 
     def _prepare(self, plan: Plan) -> None:
         if not self._order.restore:
@@ -172,6 +169,17 @@ class _Pass:
         if step.device and any(other.device == step.device for other in failed):
             return self._result(step, Status.NOT_BEGUN, f"an earlier step of {step.device} failed")
         return None
+
+    def _taken(self, step: Step, before_it: List[StepResult]) -> List[StepResult]:
+        """How a step ended; in a restore, of one that does not go as a whole and may be taken apart, each device's."""
+        parts = _parts(step) if self._order.restore else (step,)
+        if len(parts) == 1:
+            (step,) = parts
+        held = self._not_begun(step, before_it)
+        result = held if held is not None else self._take_alone(step)
+        if len(parts) == 1 or result.status in (Status.MADE, Status.WOULD_MAKE):
+            return [result]
+        return [self._take_alone(part) for part in parts]
 
     def _take_alone(self, step: Step) -> StepResult:
         """Take a step; in a restore, whatever goes wrong with it is its own failure and ends no other's turn."""
