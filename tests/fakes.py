@@ -21,6 +21,7 @@ class FakeHost:
         self.unreadable: dict[str, str] = {}
         self.writes: list[tuple] = []
         self.inodes: dict[str, int] = {}
+        self.modes: dict[str, int] = {}
         self.library = None  # what stands for libnvidia-ml
         self.locked = 0
         self._uid = uid
@@ -86,8 +87,20 @@ class FakeHost:
         content = self.read_bytes(path)
         return len(content) if isinstance(content, bytes) else content
 
+    def tail(self, path, limit):
+        content = self.read_bytes(path)
+        if not isinstance(content, bytes):
+            return content
+        text = content[-limit:].decode("utf-8", "replace")
+        return text.partition("\n")[2] if len(content) > limit else text
+
     def mode(self, path):
-        return 0o644 if self._resolve(path) in self.files else ABSENT
+        path = self._resolve(path)
+        return self.modes.get(path, 0o644 if path in self.files else ABSENT)
+
+    def set_mode(self, path, mode):
+        self.writes.append((path, mode))
+        self.modes[path] = mode
 
     def installed(self, program):
         return any(argv[0] == program for argv in self.answers)

@@ -162,6 +162,16 @@ def gather(host: Reader) -> Devices:
     return Devices(tuple(nics), tuple(found), numa.gather(host))
 
 
+def renamed(host: Reader, devices: Devices) -> bool:
+    """Whether a port has other netdevs or RDMA devices by now than it had when the devices were found."""
+    return any(
+        _list(host, f"{PCI_DEVICES}/{nic.pci}/{kind}") != tuple(device.name for device in found)
+        for nic in devices.nics
+        if not nic.is_vf
+        for kind, found in (("net", nic.netdevs), ("infiniband", nic.rdma))
+    )
+
+
 @dataclass(frozen=True)
 class _Uses:
     """What is known of all netdevs at once, by name."""

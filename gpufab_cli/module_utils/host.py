@@ -10,10 +10,10 @@ import hashlib
 import os
 import stat
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Sequence, Tuple, Union
 
-from . import programs
+from . import programs, writing
 from .change import ABSENT, Absent, Unknown
 from .programs import SEARCH_PATH, HangError, HostError, Output
 from .queries import allowed, batch
@@ -92,6 +92,17 @@ class Reader:
                 return stream.read()
         except OSError as error:
             return _unreadable(path, error)
+
+    def tail(self, path: str, limit: int) -> Text:
+        """The whole lines among the last ``limit`` bytes of a file."""
+        try:
+            with open(self._path(path), "rb") as stream:
+                start = max(0, stream.seek(0, os.SEEK_END) - limit)
+                stream.seek(start)
+                text = stream.read(limit).decode("utf-8", "replace")
+        except OSError as error:
+            return _unreadable(path, error)
+        return text.partition("\n")[2] if start else text
 
     def names(self, path: str) -> Names:
         """The names in a directory, sorted."""
@@ -222,50 +233,32 @@ class Host(Reader):
     def set(self, path: str, value: str) -> None:
         """Write a value into an existing attribute of sysfs or configfs, as ``echo value > path`` would."""
         with _failing("write", path):
-            handle = os.open(self._path(path), os.O_WRONLY | os.O_TRUNC)
-            try:
-                os.write(handle, (value + "\n").encode())
-            finally:
-                os.close(handle)
+            writing.set_attribute(self._path(path), value)
 
     def patch(self, path: str, offset: int, content: bytes) -> None:
         """Write some bytes of an existing file in one go, such as a register of a device's configuration space."""
         with _failing("write", path):
-            handle = os.open(self._path(path), os.O_WRONLY)
-            try:
-                os.pwrite(handle, content, offset)
-            finally:
-                os.close(handle)
+            writing.patch(self._path(path), offset, content)
 
     def put(self, path: str, content: bytes, mode: int = 0o644) -> None:
         """Replace a regular file as a whole: readers see the old content or the new, also after a power cut."""
-        target = self._path(path)
-        temporary = f"{target}.{os.getpid()}.gpufab"
         with _failing("write", path):
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            try:
-                with open(temporary, "wb") as stream:
-                    stream.write(content)
-                    stream.flush()
-                    os.fchmod(stream.fileno(), mode)
-                    os.fsync(stream.fileno())
-                os.replace(temporary, target)
-            except OSError:
-                _discard(temporary)
-                raise
-            _sync_directory(os.path.dirname(target))
+            self._make_folders(path)
+            writing.replace(self._path(path), content, mode)
 
     def append(self, path: str, line: str, mode: int = 0o640) -> None:
-        """Append one line to a log and have it on disk before returning."""
-        target = self._path(path)
+        """Append one line to a log and have it on disk before returning, or leave the log as it is."""
         with _failing("append to", path):
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            handle = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
-            try:
-                os.write(handle, (line + "\n").encode("utf-8", "surrogateescape"))
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            self._make_folders(path)
+            writing.append(self._path(path), line.encode("utf-8", "surrogateescape"), mode)
+
+    def _make_folders(self, path: str) -> None:
+        writing.make_folders(self._root, os.path.dirname(path))
+
+    def set_mode(self, path: str, mode: int) -> None:
+        """Set the permission bits of a file or directory."""
+        with _failing("set the mode of", path):
+            os.chmod(self._path(path), mode)
 
     def rename(self, path: str, target: str) -> None:
         """Move a file within its file system."""
@@ -276,14 +269,14 @@ class Host(Reader):
         """Make ``path`` a symbolic link to ``target``, replacing what is there."""
         temporary = f"{self._path(path)}.{os.getpid()}.gpufab"
         with _failing("link", path):
-            os.makedirs(os.path.dirname(temporary), exist_ok=True)
+            self._make_folders(path)
             os.symlink(target, temporary)
             os.replace(temporary, self._path(path))
 
     def remove(self, path: str) -> None:
         """Remove a file or link; one that is already gone is fine."""
         with _failing("remove", path):
-            _discard(self._path(path))
+            writing.discard(self._path(path))
 
     def make_directory(self, path: str) -> None:
         """Make one directory, as configfs wants it: no parents; one that exists is fine."""
@@ -331,19 +324,6 @@ def _unreadable(path: str, error: OSError) -> Union[Absent, Unknown]:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return ABSENT
     return Unknown(f"{path}: {error.strerror or error}")
-
-
-def _discard(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)
-
-
-def _sync_directory(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

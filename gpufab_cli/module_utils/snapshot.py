@@ -6,6 +6,7 @@ from typing import Any, Dict, Mapping, Tuple, Union
 
 from .change import Absent, Unknown
 from .devices import Devices
+from .journal import CutOffs
 from .record import Record
 from .schema import SchemaError, decode, encode
 from .texts import parse_json
@@ -33,6 +34,10 @@ class Snapshot:
     """Features that have no Seen, as an unexpected exception came in between, and which."""
     format: int = FORMAT
     kernel: str = ""
+    cut_off: CutOffs = ()
+    """The steps that the node's journal shows as begun and not ended."""
+    modes: Dict[str, Union[int, Absent, Unknown]] = field(default_factory=dict)
+    """Permission bits of what users must reach and of gpufab's own folders; only where the node itself is looked at."""
 
 
 def dumps(snapshot: Snapshot) -> str:

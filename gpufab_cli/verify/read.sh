@@ -203,6 +203,21 @@ node() {
     for path in /etc/gpufab/desired.d/*; do
         [ -e "$path" ] && files "desired/${path##*/}" "$path"
     done
+    section access 0
+    access | sort -u
+}
+
+# Kind, mode and path of what jobs read or run in their users' names, and of the folders above it.
+access() {
+    for path in /etc/nccl.conf /etc/gpufab/nccl.env /etc/enroot/environ.d/50-gpufab-nccl.env \
+        /etc/slurm/gpufab-task-prolog.sh /etc/ucx/ucx.conf /etc/openmpi*/openmpi-mca-params.conf \
+        /etc/openmpi*/prte-mca-params.conf /usr/local/bin/gpufab-bind /usr/local/lib/gpufab/gpufab.pyz; do
+        [ -e "$path" ] || continue
+        while [ -n "$path" ]; do
+            stat -Lc '%A %n' "$path"
+            path=${path%/*}
+        done
+    done
 }
 
 # values NAME FILE...: what the files say, each once.

@@ -1,6 +1,7 @@
 """What gpufab keeps on a node so that all of it is there after a reboot."""
 
 import json
+import re
 
 import pytest
 
@@ -20,6 +21,22 @@ def test_program(reading: Reading) -> None:
         section.require("python3")
     assert section.code == USAGE, f"exit {section.code}, not {USAGE}: {last_line(section.text)}"
     assert "usage: collect" in section.text, f"says {last_line(section.text)!r}, not how it is used"
+
+
+def test_access(reading: Reading) -> None:
+    """Users reach what is written for them, whatever umask root has."""
+    lines = re.finditer(r"^([-a-zA-Z]{10}) (/.+)$", reading.section("access").require("stat"), re.MULTILINE)
+    found = {line[2]: line[1] for line in lines}
+    if not any(path.endswith("/gpufab.pyz") for path in found):
+        raise UnreadableError("stat: shows no mode of the restore program")
+    closed = [f"{path} is {mode}" for path, mode in found.items() if not open_to_all(path, mode)]
+    assert not closed, f"users do not reach what they need: {', '.join(closed)}"
+
+
+def open_to_all(path: str, mode: str) -> bool:
+    """Whether others may search a folder, read a file, and run a program; ``mode`` as ``ls -l`` shows it."""
+    runs = path.endswith((".sh", "/gpufab-bind"))
+    return mode[9:10] in ("x", "t") if mode.startswith("d") else mode[7:8] == "r" and (mode[9:10] == "x" or not runs)
 
 
 def test_units(reading: Reading) -> None:

@@ -79,6 +79,9 @@ def set_count(hw: Hardware, place: PortPlace, count: int) -> None:
     if count and have:
         hw.log(f"mlx5_core {place.pci}: {have} VFs already enabled. Disable before enabling {count} VFs")
         raise fail(errno.EBUSY)
+    if count and hw.machine.nic.driver == "bnxt_en" and not hw.live().admin_up(place.netdev):
+        hw.log(f"bnxt_en {place.pci} {place.netdev}: Reject SRIOV config request since if is down!")
+        return  # bnxt_sriov_configure returns 0, and sysfs takes that for done
     if count:
         _check_room(hw, place, count)
         _create(hw, place, count)

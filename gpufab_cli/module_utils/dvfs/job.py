@@ -115,6 +115,6 @@ def _gpus_left(outcome: Outcome) -> bool:
 
 def _words(job: str, outcome: Outcome) -> Tuple[str, ...]:
     return tuple(
-        f"job {job}: {result.step.name}: {result.status.value}{': ' + result.reason if result.reason else ''}"
+        f"job {job}: {result.step.label}: {result.status.value}{': ' + result.reason if result.reason else ''}"
         for result in outcome.steps
     )

@@ -298,8 +298,9 @@ def test_a_job_whose_gpus_refuse_the_policy_is_swept_until_they_take_it(applied)
     applied.refuses = {GPU0}
     assert "failed" in job.end(applied, slurm())[0]
     assert "failed" in job.sweep(applied)[0]
+    assert limits(applied) == {GPU0: 500.0, GPU1: 650.0}  # the one that does not refuse has it at once
     applied.refuses = set()
-    assert job.sweep(applied) == ("job 123: dvfs gpus: made",)
+    assert job.sweep(applied) == (f"job 123: dvfs gpus ({GPU0}): made",)
     assert (limits(applied)[GPU0], job.sweep(applied)) == (650.0, ())
 
 

@@ -63,7 +63,7 @@ def test_a_feature_s_own_mistake_keeps_no_other_wish_from_its_turn(toys, capsys,
     monkeypatch.setattr(toys[0], "gather", stumble)
     assert not restore(host, LATE)
     assert values(host) == {"p/a": "2", "p/b": "2"}
-    assert "late: alpha: unexpected ValueError: embedded null byte" in capsys.readouterr().err
+    assert "late: alpha: unexpected ValueError at test_program.py" in capsys.readouterr().err
 
 
 def test_without_a_memory_of_management_ports_nothing_is_touched(toys):

@@ -118,7 +118,6 @@ def planned(seen, count=2, port=None, **changes):
 @pytest.mark.parametrize(
     ("seen", "changes", "words"),
     [
-        (replace(NONE, admin_up=False), {"driver": "bnxt_en"}, "makes no VFs while its netdev is down"),
         (replace(NONE, totalvfs=1), {}, "2 VFs are wanted, the firmware allows 1"),
         (replace(NONE, numvfs=ABSENT, totalvfs=ABSENT), {}, "SRIOV_EN"),
         (replace(NONE, eswitch=Unknown("no devlink")), {}, "cannot tell the e-switch mode: no devlink"),

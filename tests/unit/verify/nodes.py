@@ -13,6 +13,14 @@ def eight(values):
     return " ".join(f"{index}:{value}" for index, value in enumerate(values))
 
 
+ACCESS = """\
+-rw-r--r-- /usr/local/lib/gpufab/gpufab.pyz
+-rwxr-xr-x /usr/local/bin/gpufab-bind
+drwxr-xr-x /usr
+drwxr-xr-x /usr/local/lib/gpufab
+"""
+
+
 def healthy(host, wish):
     """The sections of a node with the two ports of fabrics.SMALL: (code, text) by name."""
     links = "\n".join(
@@ -28,6 +36,7 @@ def healthy(host, wish):
         "ended": ("1", "inactive\ninactive"),
         "rule": ("0", RULE),
         "rule-verified": ("0", "1 udev rules files have been checked."),
+        "access": ("0", ACCESS),
         "desired/roce.json": ("0", json.dumps({"format": 1, "feature": "roce", "want": wish})),
     }
     for rail in range(2):

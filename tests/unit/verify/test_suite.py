@@ -12,7 +12,7 @@ from gpufab_cli.spec.lock import dump
 from gpufab_cli.verify.expected import expected
 from tests.fabrics import changed, lock
 
-from .nodes import healthy, printed
+from .nodes import ACCESS, healthy, printed
 
 pytestmark = pytest.mark.process
 
@@ -57,6 +57,18 @@ FAULTS = [
     ({"rule": ("0", 'ACTION=="add", GOTO="end"\n')}, ("", "rule", "fail", "GOTO end leads nowhere")),
     ({"rule-verified": ("1", "Fail: 1")}, ("", "rule", "fail", "udevadm verify: Fail: 1")),
     ({"rule-verified": ("1", "Unknown command verb verify.")}, None),
+    ({"access": ("0", ACCESS.replace("-rw-r--r--", "-rw-r-----"))}, ("", "access", "fail", "gpufab.pyz is -rw-r-----")),
+    (
+        {"access": ("0", ACCESS.replace("drwxr-xr-x", "drwx------"))},
+        ("", "access", "fail", "/usr is drwx------, /usr/local"),
+    ),
+    (
+        {"access": ("0", ACCESS.replace("-rwxr-xr-x", "-rwxr-xr--"))},
+        ("", "access", "fail", "-bind is -rwxr-xr--"),
+    ),
+    ({"access": ("0", "")}, ("", "access", "unknown", "no mode of the restore program")),
+    ({"access": GARBAGE}, ("", "access", "unknown", "no mode of the restore program")),
+    ({"access": ("absent", "")}, ("", "access", "unknown", "stat: not there")),
     ({"desired/roce.json": ("0", "{")}, ("", "desired", "fail", "roce.json: ")),
     ({"desired/roce.json": ("0", '{"want": {}}')}, ("", "desired", "fail", "not what fabric.yml says")),
     ({"desired/sriov.json": ("0", "{}")}, ("", "desired", "fail", "sriov.json")),
