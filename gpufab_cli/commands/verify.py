@@ -46,9 +46,9 @@ def command(fabric: Path, limit: str | None, expression: str, junit: Path | None
 
 
 def exit_code(results: "Iterable[Result]") -> Exit:
-    """A failure outweighs what is unknown; where nothing was checked, everything is unknown."""
+    """A failure outweighs what is unknown. A run without a result has proven nothing, and has failed."""
     found = {result.status for result in results}
-    return Exit.DRIFT if "fail" in found else Exit.IN_SYNC if found == {"pass"} else Exit.UNKNOWN
+    return Exit.DRIFT if "fail" in found or not found else Exit.IN_SYNC if found == {"pass"} else Exit.UNKNOWN
 
 
 def as_data(results: "Sequence[Result]") -> dict[str, object]:
