@@ -13,7 +13,6 @@ from gpufab_cli.verify.expected import Node
 from gpufab_cli.verify.reading import Reading, UnreadableError, release
 
 INBOX = ("rdma-core", "perftest", "mstflint", "infiniband-diags")  # called the same on every platform
-MANAGERS = {"dpkg", "rpm"}  # which every list has, of the one or of the other
 NCCL = ("libnccl2", "libnccl")
 NCCL_DEV = ("libnccl-dev", "libnccl-devel")
 OFED = r"\d+\.\d+-\d+(?:\.\d+)+"  # versions of the vendor's stack, such as 24.10-0.7.0.0; of its driver 24.10-0.7.0
@@ -24,8 +23,8 @@ def rows(reading: Reading) -> Iterator[list[str]]:
     lines = [line.split() for line in reading.section("packages").words("packages").splitlines()]
     if not all(re.fullmatch("[a-z][a-zA-Z][A-Z]?", words[0]) and words[1:] for words in lines):
         raise UnreadableError("packages: cut short or garbled")
-    if not MANAGERS & {words[1] for words in lines}:
-        raise UnreadableError("packages: the list does not even have the package manager")
+    if not any(words[1] == "dpkg" or words[1].endswith("-release") for words in lines):
+        raise UnreadableError("packages: the list does not even have dpkg, or the package of the release")
     for words in lines:
         if words[3:] in ([], ["all"]) or words[3] == reading.section("architecture").words("dpkg"):
             yield words[:3]
