@@ -122,8 +122,8 @@ def tree(tmp_path_factory):
         yield shown if os.path.ismount(shown) else plain
     finally:
         if os.path.ismount(shown):
-            unmount = ["fusermount", "-u"] if shutil.which("fusermount") else ["fusermount3", "-u"]
-            subprocess.run([*unmount, shown], check=True)
+            tool = next((name for name in ("fusermount3", "fusermount") if shutil.which(name)), None)
+            subprocess.run([tool, "-u", shown] if tool else ["umount", shown], check=True)
         server.terminate()
         server.wait()
 
