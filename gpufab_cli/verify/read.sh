@@ -304,6 +304,23 @@ interrupts() {
     done
 }
 
+# stacked INTERFACE ADDRESS: the address and the interface, then those on top of it, such as bonds and VLANs.
+stacked() {
+    printf '%s\t%s\n' "$2" "${1##*/}"
+    for upper in "$1"/upper_*; do
+        [ -e "$upper" ] && stacked "/sys/class/net/${upper##*/upper_}" "$2"
+    done
+}
+
+# Every network interface of a device, and those stacked on it: address, name.
+netdevs() {
+    for path in /sys/class/net/*/device; do
+        [ -d "$path" ] || continue
+        device=$(readlink -f "$path")
+        stacked "${path%/device}" "${device##*/}"
+    done
+}
+
 # Of each NUMA node its name, its CPUs and its memory in KiB.
 nodes() {
     table cpulist,meminfo /sys/devices/system/node/node[0-9]* | by_name |
@@ -325,11 +342,7 @@ numa() {
     done
     files numa/transparent_hugepage /sys/kernel/mm/transparent_hugepage/enabled
     files numa/managed /run/gpufab/managed-irqs.json
-    for path in /sys/class/net/*/device; do
-        device=$(readlink -f "$path")
-        name=${path%/device}
-        [ -d "$path" ] && printf '%s\t%s\n' "${device##*/}" "${name##*/}"
-    done | listed numa/netdevs
+    netdevs | listed numa/netdevs
     interrupts | listed numa/interrupts
     nodes | listed numa/nodes
     hugepages | listed numa/hugepages

@@ -144,6 +144,16 @@ def test_a_node_as_declared_passes_every_check():
             },
             {},
         ),
+        # The address of a port that is in a bond is the bond's.
+        (
+            {
+                "netdevs": f"{PORT}\tib0\n{PORT}\tbond0\n{OTHER}\tib1",
+                "addresses": addresses("bond0 198.51.100.1/24", "ib1 198.51.100.2/24"),
+                "arp": HEALTHY["arp"] + "\nbond0\t0\t0\t0",
+            },
+            {"shared_subnets": "bond0: arp_ignore acts as 0, wanted 1"},
+        ),
+        ({"netdevs": f"{PORT}\tib9"}, {"shared_subnets": "unknown: the kernel shows no ARP settings of ib9"}),
         ({"zone_reclaim_mode": ("absent", "")}, {}),
         ({"lspci": lspci(size=512)}, {"max_read_request": f"{PORT}: MaxReadReq is 512 bytes, wanted 4096"}),
         ({"lspci": lspci("SrcValid+ ReqRedir+")}, {"acs": "0000:17:00.0: ReqRedir on"}),

@@ -21,6 +21,7 @@ FUNCTIONS = SCRIPT.partition("# ---- from here on it looks")[0]
 SHELLS = [shell for shell in ("dash", "sh", "bash") if shutil.which(shell)]
 P0, P1, GPU, SWITCH = "0000:18:00.0", "0000:18:00.1", "0000:1b:00.0", "0000:07:00.0"
 PCI = "sys/devices/pci0000:17/0000:17:00.0"
+BOND = "sys/class/net/bond0"
 NO_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
 GID = "0000:0000:0000:0000:0000:ffff:0a0a:0001"
 FILES = {
@@ -60,6 +61,8 @@ FILES = {
     f"{PCI}/{SWITCH}/vendor": "0x10de",
     f"{PCI}/{SWITCH}/uevent": "PCI_CLASS=68000\nPCI_ID=10DE:22A3",
     "sys/class/net/lo/address": "00:00:00:00:00:00",
+    f"{BOND}/address": "02:00:00:00:00:01",
+    "sys/class/net/bond0.7/address": "02:00:00:00:00:01",
     "proc/irq/70/effective_affinity_list": "2",
     "proc/irq/70/smp_affinity_list": "0-3",
     "proc/sys/net/ipv4/conf/all/arp_ignore": "1",
@@ -76,6 +79,7 @@ TOOLS = {
 CALLS = {
     "nodes": ["node0\t0-3,8\t5072632", "node1\t\t9"],
     "hugepages": ["node0\t2048\t64"],
+    "netdevs": [f"{pci}\t{name}" for pci, own in ((P0, "eth0"), (P1, "eth1")) for name in (own, "bond0", "bond0.7")],
     "interrupts": [f"{P0}\t70\t0-3,8\t2"],
     "idle {}/sys/devices/system/cpu": ["POLL\t0\t1"],
     "hcas": [f"{P0}\ta088:c203:0001:4a00\tEthernet\t4: ACTIVE\t?"],  # its rate cannot be read
@@ -107,6 +111,8 @@ def tree(tmp_path_factory):
     for name, path in (("eth0", f"{P0}/net/eth0"), ("eth1", f"{P1}/net/eth1")):
         (plain / "sys/class/net" / name).symlink_to(f"../../../{PCI}/{path}")
         (plain / PCI / path / "device").symlink_to("../..")
+    for lower, upper in ((f"{PCI}/{P0}/net/eth0", "bond0"), (f"{PCI}/{P1}/net/eth1", "bond0"), (BOND, "bond0.7")):
+        (plain / lower / f"upper_{upper}").mkdir()
     (plain / "sys/class/infiniband").mkdir()
     (plain / "sys/class/infiniband/mlx5_0").symlink_to(f"../../../{PCI}/{P0}/infiniband/mlx5_0")
     (plain / PCI / P0 / "infiniband/mlx5_0/device").symlink_to("../..")
