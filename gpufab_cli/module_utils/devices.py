@@ -303,9 +303,9 @@ def _identity(info: Union[Mapping[str, Any], Unknown], pci: str) -> Dict[str, Op
     """Serial, PSID and firmware version of the card, as ``devlink dev info`` tells them."""
     if isinstance(info, Unknown):
         return {"serial": info, "psid": info, "fw_version": info}
-    entry = info.get(f"pci/{pci}")
+    entry = info.get(f"pci/{pci}", {})
     if not isinstance(entry, dict):
-        return {"serial": ABSENT, "psid": ABSENT, "fw_version": ABSENT}
+        return dict.fromkeys(("serial", "psid", "fw_version"), Unknown(f"devlink dev info: {pci} is no mapping"))
     return {
         "serial": _word(entry.get("serial_number")),
         "psid": _word(_nested(entry, "versions", "fixed", "fw.psid")),

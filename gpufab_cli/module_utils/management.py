@@ -5,7 +5,7 @@ Such a port is never touched without its own consent (``management-port``), what
 
 import ipaddress
 import re
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Set, Tuple, Union
 
 from .change import Unknown
 from .host import Reader
@@ -38,7 +38,9 @@ def carried(
         return interfaces
     addresses = {_canonical(text.partition("/")[0]): name for name, texts in interfaces.items() for text in texts}
     uses: Uses = {}
-    established = tuple(connections(host))  # once: the kernel goes through all its hash table to print it
+    established = connections(host)  # once: the kernel goes through all its hash table to print it
+    if isinstance(established, Unknown):
+        return established
     for source in (_ssh, _default_route, _storage):
         problem = source(host, established, addresses, uses)
         if problem is not None:
@@ -81,13 +83,14 @@ def addresses(host: Reader) -> Union[Dict[str, Tuple[str, ...]], Unknown]:
         return Unknown("ip -j addr show: printed no interface at all")
     if not all(row.get("ifname") for row in rows):
         return Unknown("ip -j addr show: printed an interface without a name")
-    return {row["ifname"]: tuple(_texts(row.get("addr_info", ()))) for row in rows}
+    if not all("addr_info" in row and all(_is_address(entry) for entry in row["addr_info"]) for row in rows):
+        return Unknown("ip -j addr show: printed an interface without its addresses")
+    return {row["ifname"]: tuple(f"{e['local']}/{e['prefixlen']}" for e in row["addr_info"]) for row in rows}
 
 
-def _texts(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    for entry in entries:
-        if "local" in entry:
-            yield f"{entry['local']}/{entry.get('prefixlen')}"
+def _is_address(entry: Mapping[str, Any]) -> bool:
+    """Every address has both, down to those of point-to-point links (iproute2 ip/ipaddress.c, print_addrinfo)."""
+    return isinstance(entry.get("local"), str) and type(entry.get("prefixlen")) is int
 
 
 def _canonical(address: str) -> str:
@@ -145,9 +148,16 @@ def _routed(host: Reader, remote: str, what: str, uses: Uses) -> Union[Unknown, 
     rows = _json(host, "ip", "-j", "route", "get", remote)
     if isinstance(rows, Unknown):
         return rows
+    if not all(_leads_somewhere(row) for row in rows):
+        return Unknown(f"ip -j route get {remote}: printed a route without a device")
     for row in rows:
         _note(uses, row.get("dev"), what)
     return None
+
+
+def _leads_somewhere(row: Mapping[str, Any]) -> bool:
+    """Whether a route has a device, or several, or is one that goes nowhere by its type: blackhole, unreachable."""
+    return bool(row.get("dev") or row.get("nexthops") or row.get("type"))
 
 
 def _default_route(host: Reader, _: Established, __: Mapping[str, str], uses: Uses) -> Union[Unknown, None]:
@@ -155,6 +165,8 @@ def _default_route(host: Reader, _: Established, __: Mapping[str, str], uses: Us
         rows = _json(host, "ip", "-j", family, "route", "show", "default")
         if isinstance(rows, Unknown):
             return rows
+        if not all(_leads_somewhere(row) for row in rows):
+            return Unknown(f"ip -j {family} route show default: printed a route without a device")
         for row in rows:
             hops = [row, *row.get("nexthops", ())]
             for hop in hops:

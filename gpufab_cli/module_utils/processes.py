@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Dict, FrozenSet, Iterator, Optional, Tuple, Union
+from typing import Dict, FrozenSet, List, Tuple, Union
 
 from .change import Unknown
 from .host import Reader
@@ -77,14 +77,25 @@ class Connection:
     inode: str
 
 
-def connections(host: Reader) -> Iterator[Connection]:
-    """The established TCP connections of the node (Documentation/networking/proc_net_tcp.rst, state 01)."""
+def connections(host: Reader) -> Union[Tuple[Connection, ...], Unknown]:
+    """The established TCP connections of the node (Documentation/networking/proc_net_tcp.rst, state 01).
+
+    A kernel without IPv6 has no table of it; any other that is missing or strange leaves all unknown.
+    """
+    found: List[Connection] = []
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         text = host.read(table)
-        for line in text.splitlines()[1:] if isinstance(text, str) else ():
-            connection = _connection(line.split())
-            if connection is not None:
-                yield connection
+        if isinstance(text, Unknown):
+            return text
+        if not isinstance(text, str):
+            continue
+        if not text.lstrip().startswith("sl "):
+            return Unknown(f"{table}: no table as a known kernel prints it")
+        rows = [line.split() for line in text.splitlines()[1:]]
+        if not all(len(row) > _INODE and all(_ENDPOINT.fullmatch(word) for word in row[1:3]) for row in rows):
+            return Unknown(f"{table}: a line as no known kernel prints it")
+        found += [_connection(row) for row in rows if row[3] == _ESTABLISHED]
+    return tuple(found)
 
 
 _ESTABLISHED, _INODE = "01", 9
@@ -92,11 +103,7 @@ _IPV4, _IPV6 = 4, 16
 _ENDPOINT = re.compile(r"(?:[0-9A-F]{8}|[0-9A-F]{32}):[0-9A-F]{4}")
 
 
-def _connection(words: "list[str]") -> Optional[Connection]:
-    if len(words) <= _INODE or words[3] != _ESTABLISHED:
-        return None
-    if not all(_ENDPOINT.fullmatch(word) for word in words[1:3]):
-        return None
+def _connection(words: List[str]) -> Connection:
     (local, local_port), (remote, remote_port) = (_endpoint(word) for word in words[1:3])
     return Connection(local, local_port, remote, remote_port, words[_INODE])
 

@@ -15,6 +15,7 @@ from gpufab_cli.lab.machine import PortPlace
 
 VFIO = "vfio-pci"
 _FIRST_GROUP = 100
+_LAST_PRIORITY = 7
 
 
 def card_of(hw: Hardware, place: PortPlace) -> Card:
@@ -207,10 +208,10 @@ def set_vf(hw: Hardware, place: PortPlace, index: int, values: dict[str, Any]) -
     """Sets what a physical function keeps of a VF.
 
     Raises:
-        OSError: EINVAL for a VF that is not there, or a MAC no interface can have; EOPNOTSUPP for what the link layer
-            does not have; EBUSY while the port is no legacy switch.
+        OSError: EINVAL for a VF or a priority that is not there, or a MAC no interface can have; EOPNOTSUPP for what
+            the link layer does not have, and while the port is no legacy switch.
     """
-    if index >= len(_vfs(hw, place)):
+    if not 0 <= index < len(_vfs(hw, place)) or values.get("vlan_qos", 0) > _LAST_PRIORITY:
         raise fail(errno.EINVAL)
     foreign = (
         {"node_guid", "port_guid"}

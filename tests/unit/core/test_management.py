@@ -17,10 +17,10 @@ SSH6 = (
 ISCSI = "   1: 0200000A:8000 0900000A:0CBC 01 00000000:00000000 00:00000000 00000000     0        0 600 1\n"
 LISTEN = "   2: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 500 1\n"
 ADDRESSES = [
-    {"ifname": "lo", "addr_info": [{"local": "127.0.0.1"}]},
-    {"ifname": "rail0", "addr_info": [{"local": "10.10.0.1"}, {"local": "fd00::1"}]},
-    {"ifname": "eth0", "addr_info": [{"local": "10.0.0.2"}]},
-    {"ifname": "bond0.7", "addr_info": [{"local": "10.7.0.1"}]},
+    {"ifname": "lo", "addr_info": [{"local": "127.0.0.1", "prefixlen": 24}]},
+    {"ifname": "rail0", "addr_info": [{"local": "10.10.0.1", "prefixlen": 24}, {"local": "fd00::1", "prefixlen": 24}]},
+    {"ifname": "eth0", "addr_info": [{"local": "10.0.0.2", "prefixlen": 24}]},
+    {"ifname": "bond0.7", "addr_info": [{"local": "10.7.0.1", "prefixlen": 24}]},
 ]
 
 
@@ -144,7 +144,7 @@ def test_what_a_vf_carries_its_port_carries():
 
 @pytest.mark.parametrize("own", ["lo", "dummy0"])
 def test_ssh_to_an_address_that_no_port_has_comes_over_the_port_on_the_way(own):
-    host = node(tcp=SSH, addresses=[{"ifname": own, "addr_info": [{"local": "10.10.0.1"}]}])
+    host = node(tcp=SSH, addresses=[{"ifname": own, "addr_info": [{"local": "10.10.0.1", "prefixlen": 24}]}])
     host.links["/sys/class/net/dummy0"] = "../../devices/virtual/net/dummy0"
     assert routed(host, "10.10.0.9", "rail0")["rail0"] == ("ssh",)
     host.answers["ip", "-j", "route", "get", "10.10.0.9"] = failed("Network is unreachable")

@@ -197,9 +197,14 @@ def test_the_table_has_a_column_for_hosts_that_came_out_alike(folder, capfd):
     assert "11 pass, 1 fail" in out
 
 
-def test_no_check_is_a_usage_error(folder, capfd):
-    assert verify(folder, "--limit", "gpu01", "-k", "no-such-check") == 2
-    assert "error: -k no-such-check: no check matches" in capfd.readouterr().err
+def test_a_run_that_checks_nothing_fails_by_name_and_in_junit_too(folder, capfd):
+    report = folder / "nothing.xml"
+    argv = ("--limit", "gpu01", "-k", "no-such-check", "--junit", str(report))
+    assert verify(folder, *argv) == 1
+    assert "something-checked: nothing was checked: -k no-such-check: no check matches" in capfd.readouterr().out
+    (suite,) = ElementTree.parse(report).getroot()  # noqa: S314 (our own file)
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert "nothing was checked" in ElementTree.tostring(suite, "unicode")
 
 
 def test_what_is_not_wanted_is_not_checked(folder, capfd, tmp_path):
