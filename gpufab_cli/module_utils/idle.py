@@ -5,7 +5,7 @@ node is drained first, and this is the last look.
 """
 
 import re
-from typing import Iterable, Iterator, List, Tuple, Union
+from typing import Iterator, List, Mapping, Tuple, Union
 
 from . import kernel_users, vfs
 from .change import Unknown
@@ -48,20 +48,22 @@ def _together(*parts: Users) -> Users:
     return vfs.some(found)
 
 
-def _in_words(host: Reader, held: vfs.Holders, below: Iterable[Vf]) -> Users:
+def _in_words(host: Reader, held: vfs.Holders, below: Tuple[Vf, ...]) -> Users:
     if isinstance(held, Unknown):
         return held
-    return (*_holders(held), *(words for vf in below for words in vfs.elsewhere(host, vf)))
+    return (
+        *_holders(held, {vf.pci: f"VF {vf.index} ({vf.pci})" for vf in below}),
+        *(words for vf in below for words in vfs.elsewhere(host, vf)),
+    )
 
 
-def _holders(held: vfs.Held) -> Iterator[str]:
+def _holders(held: vfs.Held, names: Mapping[str, str]) -> Iterator[str]:
     for file, processes in held.holders.items():
-        what = "an RDMA device" if "/infiniband/" in file.path else f"{_named(held.files[file])} through VFIO"
+        functions = sorted(held.files[file])
+        what = ", ".join(names.get(pci, pci) for pci in functions)
+        if not set(functions) & set(names):
+            what = "an RDMA device" if "/infiniband/" in file.path else f"{what or 'a device'} through VFIO"
         yield from (f"{process.name} (process {process.pid}) holds {what}" for process in processes)
-
-
-def _named(functions: Iterable[str]) -> str:
-    return ", ".join(sorted(functions)) or "a device"
 
 
 def _kernel(host: Reader, device: str) -> Users:

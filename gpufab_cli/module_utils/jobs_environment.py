@@ -18,7 +18,7 @@ GPUS = tuple(DeviceFile(f"195:{minor}", f"/dev/nvidia{minor}") for minor in rang
 
 # A sane job has some dozens of variables, of which the longest lists its devices.
 ENVIRONMENT = 1 << 18  # characters of an environment that are read
-VARIABLE = 1 << 12  # characters of a name and its value
+VARIABLE = 1 << 14  # characters of a name and its value
 PROCESS = 1 << 15  # characters of all that is kept of a process
 NODE = 1 << 19  # characters of all that is kept of a node
 JOBS = 256

@@ -30,12 +30,21 @@ WORDS = {
     "ib_srpt": "an SRP target",
     "nvmet_rdma": "an NVMe target over RDMA",
 }
-NO_USERS = frozenset(
-    "ib_core ib_uverbs ib_umad ib_ucm rdma_ucm rdma_cm iw_cm ib_cm ib_sa ib_mad ib_addr ib_ipoib mlx_compat smc_diag"
-    " nvidia_peermem nv_peer_mem ib_peer_mem gdrdrv knem xpmem"
-    " mlx4_ib mlx5_ib bnxt_re rdma_rxe siw rdmavt hfi1 iw_cxgb4 ocrdma ib_mthca"
-    " ib_srp ib_iser nvme_rdma cifs".split()
+_CORE = ("ib_core", "ib_uverbs", "ib_umad", "ib_ucm", "rdma_ucm", "rdma_cm", "iw_cm", "ib_cm", "ib_sa", "ib_addr")
+_AROUND = (
+    "ib_ipoib",
+    "mlx_compat",
+    "smc_diag",
+    "nvidia_peermem",
+    "nv_peer_mem",
+    "ib_peer_mem",
+    "gdrdrv",
+    "knem",
+    "xpmem",
 )
+_DRIVERS = ("mlx4_ib", "mlx5_ib", "bnxt_re", "rdma_rxe", "siw", "rdmavt", "hfi1", "iw_cxgb4", "ocrdma", "ib_mthca")
+_SHOWN = ("ib_srp", "ib_iser", "nvme_rdma", "cifs")
+NO_USERS = frozenset((*_CORE, *_AROUND, *_DRIVERS, *_SHOWN))
 """Modules on ib_core and rdma_cm whose count says nothing: its own parts, drivers, and those whose sessions show."""
 
 

@@ -13,7 +13,7 @@ from gpufab_cli.module_utils.dvfs.feature import Dvfs
 from gpufab_cli.module_utils.dvfs.want import GpuPolicy, JobsWant
 from gpufab_cli.module_utils.host import BusyLockError, HostError
 from gpufab_cli.module_utils.restore import EARLY, LATE, restore
-from tests.fakes import ok
+from tests.fakes import ok, start
 
 from .dvfs_node import GPU0, GPU1, H100, POLICY, GpuHost, want
 
@@ -158,7 +158,7 @@ def test_without_systemd_there_is_nobody_to_wait_for():
 
 def test_a_job_that_resets_power_is_seen_and_told(applied):
     applied.gpus[GPU1] = replace(applied.gpus[GPU1], power_limit_w=700.0)
-    applied.files["/proc/9/comm"] = "slurmd\n"
+    start(applied, 9, "slurmd")
     plan = audit(applied)
     assert drift(plan) == {(GPU1, "power_limit_w")}
     (finding,) = plan.findings
@@ -266,7 +266,8 @@ def test_a_clock_the_gpu_does_not_have_is_refused_and_the_policy_stays(applied):
 
 def test_a_killed_epilog_is_made_good_by_the_sweep(applied):
     job.begin(applied, slurm())
-    applied.files |= {"/proc/50/comm": "slurmstepd\n", "/proc/50/cmdline": "slurmstepd: [123.extern]\0"}
+    start(applied, 50, "slurmstepd")
+    applied.files["/proc/50/cmdline"] = "slurmstepd: [123.extern]\0"
     assert job.sweep(applied) == ()
     assert limits(applied)[GPU0] == 500.0
     del applied.files["/proc/50/comm"], applied.files["/proc/50/cmdline"]

@@ -13,6 +13,7 @@ from gpufab_cli.module_utils.nccl_env.files import NCCL_CONF
 from gpufab_cli.module_utils.roce import dcb
 from gpufab_cli.module_utils.settings_file import BEGIN, END, take_apart
 from gpufab_cli.module_utils.snapshot import dumps
+from tests.fakes import start
 
 from .rails_node import CHECK, found, look, lossless, machine, nccl, run
 
@@ -32,9 +33,8 @@ def told(host, path=NCCL_CONF):
 
 def process(host, pid, environment, gpu="/dev/nvidia0"):
     """A process that holds a GPU open."""
-    host.files[f"/proc/{pid}/comm"] = "python\n"
     host.files[f"/proc/{pid}/environ"] = "".join(f"{name}={value}\0" for name, value in environment.items())
-    host.links[f"/proc/{pid}/fd/3"] = gpu
+    start(host, pid, "python", gpu, uid=1000)
 
 
 def codes(host, want=None):
