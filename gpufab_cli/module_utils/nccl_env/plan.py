@@ -48,6 +48,8 @@ def _findings(devices: Devices, seen: NcclEnvSeen, want: NcclEnvWant) -> Iterato
             # Homes on NFS keep root out: that is told, and casts no doubt on all else.
             yield Finding("nccl.unread", (path,), item.reason)
             continue
+        if item.cut:
+            yield Finding("nccl.unread", (path,), item.cut)
         yield from (Finding("nccl.grammar", (path,), line) for line in item.bad_lines)
         yield from judge(node, path, item.values)
     if seen.unread_homes is not None:
