@@ -165,3 +165,11 @@ def test_a_file_system_that_names_no_server_may_be_behind_any_port():
     for name in ("ens1", "ens2"):
         host.files[f"/sys/class/net/{name}/device/vendor"] = "0x15b3"
     assert found(host) == {"ens1": ("storage",), "ens2": ("storage",)}
+
+
+def test_a_user_s_process_called_sshd_makes_no_port_one_of_management():
+    host = node(tcp=SSH)
+    start(host, 9, "sshd", "socket:[500]", uid=1000)
+    assert found(host) == {}
+    start(host, 9, "sshd-session", "socket:[500]", exe="/usr/lib/openssh/sshd-session (deleted)")
+    assert found(host) == {"rail0": ("ssh",)}

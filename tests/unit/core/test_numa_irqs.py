@@ -16,7 +16,7 @@ from gpufab_cli.module_utils.numa import irqbalance, irqs
 from gpufab_cli.module_utils.numa.feature import Numa
 from gpufab_cli.module_utils.numa.want import NumaWant, PortWant
 from gpufab_cli.module_utils.topology.cpus import parse_cpus
-from tests.fakes import ok, start
+from tests.fakes import FakeHost, ok, start
 from tests.machine import LabHost
 
 
@@ -348,3 +348,9 @@ def test_the_door_writes_registers_in_place(tmp_path):
     host.patch("/config", 6, b"\x1d\x00")
     assert host.read_bytes("/config") == bytes(6) + b"\x1d" + bytes(9)
     assert host.mode("/config") == 0o644
+
+
+def test_a_user_s_process_called_irqbalance_is_none():
+    host = FakeHost()
+    start(host, 77, "irqbalance", uid=1000)
+    assert not irqbalance.read(host).running
