@@ -108,7 +108,6 @@ class _Pass:
         self._host, self._feature, self._want, self._order = host, feature, want, order
         self._wants = {feature.name: want}
         self.snapshot: Snapshot = planning.take(host, {feature.name: feature}, self._wants)
-        self._users: Union[Tuple[str, ...], Unknown, None] = None
         # At boot no SSH session and no route shows yet which port the node depends on.
         self._remembered = record.management_ports(host) if order.restore else frozenset()
         self._log = journal.Log(host, order.run, feature.name, may_be_lost=order.restore)
@@ -225,16 +224,17 @@ class _Pass:
         return self._result(step, Status.BUSY, "; ".join(users)) if users else None
 
     def _users_in_the_way(self, step: Step) -> Union[Tuple[str, ...], Unknown]:
-        """Operators change idle nodes; a restore mends a device that lost its settings, whoever uses the others."""
-        users = idle.device_users(self._host, step.device) if self._order.restore else self._users_of_the_node()
+        """Operators change idle nodes; a restore mends a device that lost its settings, whoever uses the others.
+
+        Asked anew for each step: the steps before it take their time, and a job begins in less.
+        """
+        if self._order.restore:
+            users = idle.device_users(self._host, step.device)
+        else:
+            users = idle.users(self._host, self.snapshot.devices, step.device)
         if isinstance(users, Unknown) or isinstance(step.users, Unknown):
             return users if isinstance(users, Unknown) else step.users
         return tuple(dict.fromkeys(step.users + users))
-
-    def _users_of_the_node(self) -> Union[Tuple[str, ...], Unknown]:
-        if self._users is None:
-            self._users = idle.users(self._host, self.snapshot.devices)
-        return self._users
 
     def _make(self, step: Step) -> StepResult:
         before.forget(self._host, step)  # of a run that was killed

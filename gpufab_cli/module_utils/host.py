@@ -17,6 +17,7 @@ from . import programs, writing
 from .change import ABSENT, Absent, Unknown
 from .programs import SEARCH_PATH, HangError, HostError, Output
 from .queries import allowed, batch
+from .stats import StatReader, unreadable
 
 if TYPE_CHECKING:
     from . import nvml
@@ -49,19 +50,13 @@ class BusyLockError(HostError):
     """Another gpufab holds the node."""
 
 
-class Reader:
+class Reader(StatReader):
     """Reads a node. ``root`` is where its file system starts."""
 
     def __init__(self, root: str = "/") -> None:
-        self._root = root.rstrip("/")
+        super().__init__(root)
         # A tool that hung once is not asked again: eight ports would take eight time limits, and the audit with them.
         self._hung: Dict[str, str] = {}
-
-    def _path(self, path: str) -> str:
-        """Where it is. What a user's file calls a path may be none: no file's name can hold a NUL."""
-        if "\0" in path:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        return self._root + path
 
     def read(self, path: str) -> Text:
         """The text of a file without its trailing newline."""
@@ -69,7 +64,7 @@ class Reader:
             with open(self._path(path), encoding="utf-8", errors="surrogateescape") as stream:
                 return stream.read().rstrip("\n")
         except OSError as error:
-            return _unreadable(path, error)
+            return unreadable(path, error)
 
     def read_of_user(self, path: str) -> Text:
         """As :meth:`read`, of a file in a directory that is not root's own: no link, pipe or device is read there."""
@@ -81,9 +76,15 @@ class Reader:
                     return Unknown(f"{path}: no regular file with one name")
                 return stream.read(USERS_BYTES).rstrip("\n")
         except OSError as error:
-            return (
-                Unknown(f"{path}: a link is not followed") if error.errno == errno.ELOOP else _unreadable(path, error)
-            )
+            return Unknown(f"{path}: a link is not followed") if error.errno == errno.ELOOP else unreadable(path, error)
+
+    def head(self, path: str, most: int) -> Text:
+        """The first characters of a file, ``most`` at most, as they are."""
+        try:
+            with open(self._path(path), encoding="utf-8", errors="surrogateescape", newline="") as stream:
+                return stream.read(most)
+        except OSError as error:
+            return unreadable(path, error)
 
     def read_bytes(self, path: str) -> Union[bytes, Absent, Unknown]:
         """The bytes of a file."""
@@ -91,7 +92,7 @@ class Reader:
             with open(self._path(path), "rb") as stream:
                 return stream.read()
         except OSError as error:
-            return _unreadable(path, error)
+            return unreadable(path, error)
 
     def tail(self, path: str, limit: int) -> Text:
         """The whole lines among the last ``limit`` bytes of a file."""
@@ -101,7 +102,7 @@ class Reader:
                 stream.seek(start)
                 text = stream.read(limit).decode("utf-8", "replace")
         except OSError as error:
-            return _unreadable(path, error)
+            return unreadable(path, error)
         return text.partition("\n")[2] if start else text
 
     def names(self, path: str) -> Names:
@@ -109,47 +110,14 @@ class Reader:
         try:
             return tuple(sorted(os.listdir(self._path(path))))
         except OSError as error:
-            return _unreadable(path, error)
+            return unreadable(path, error)
 
     def link(self, path: str) -> Text:
         """Where a symbolic link points, as it is written."""
         try:
             return os.readlink(self._path(path))
         except OSError as error:
-            return ABSENT if error.errno == errno.EINVAL else _unreadable(path, error)
-
-    def inode(self, path: str) -> Union[int, Absent, Unknown]:
-        """The inode number of a file or link itself. In sysfs it is never used again while the system runs."""
-        try:
-            return os.lstat(self._path(path)).st_ino
-        except OSError as error:
-            return _unreadable(path, error)
-
-    def exists(self, path: str) -> bool:
-        """Whether there is something at the path."""
-        return "\0" not in path and os.path.lexists(self._path(path))
-
-    def size(self, path: str) -> Union[int, Absent, Unknown]:
-        """The size of a file in bytes."""
-        try:
-            return os.stat(self._path(path)).st_size
-        except OSError as error:
-            return _unreadable(path, error)
-
-    def free_bytes(self, path: str) -> Union[int, Unknown]:
-        """How much an unprivileged program could still write to the file system of a path."""
-        try:
-            found = os.statvfs(self._path(path))
-        except OSError as error:
-            return Unknown(f"{path}: {error.strerror or error}")
-        return found.f_bavail * found.f_frsize
-
-    def mode(self, path: str) -> Union[int, Absent, Unknown]:
-        """The permission bits of a file."""
-        try:
-            return stat.S_IMODE(os.stat(self._path(path)).st_mode)
-        except OSError as error:
-            return _unreadable(path, error)
+            return ABSENT if error.errno == errno.EINVAL else unreadable(path, error)
 
     def installed(self, program: str) -> bool:
         """Whether a program is there to be run."""
@@ -318,12 +286,6 @@ class Host(Reader):
 def sha256(content: bytes) -> str:
     """The digest by which file contents are compared and shown."""
     return "sha256:" + hashlib.sha256(content).hexdigest()
-
-
-def _unreadable(path: str, error: OSError) -> Union[Absent, Unknown]:
-    if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return ABSENT
-    return Unknown(f"{path}: {error.strerror or error}")
 
 
 @contextmanager

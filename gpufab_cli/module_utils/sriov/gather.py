@@ -18,7 +18,7 @@ IFF_UP = 0x1
 
 def gather(host: Reader, devices: Devices, want: SriovWant) -> SriovSeen:
     """Read every wanted port that is there; what is wrong with the others is the plan's to say."""
-    held = vfs.holders(host) if want.ports else {}
+    held = vfs.holders(host) if want.ports else vfs.Held({}, {})
     found = {port.pci: devices.nic(port.pci) for port in want.ports}
     ports = {pci: _port(host, nic, held) for pci, nic in found.items() if nic is not None and not nic.is_vf}
     files = {} if want.unmanaged is None else {path: _digest(host, path) for path in contents()}

@@ -8,12 +8,13 @@ import pytest
 from gpufab_cli.module_utils import desired, planning
 from gpufab_cli.module_utils.change import ABSENT, Impact, Unknown
 from gpufab_cli.module_utils.converge import Order, Status, converge
-from gpufab_cli.module_utils.dvfs import job
+from gpufab_cli.module_utils.dvfs import job, services
 from gpufab_cli.module_utils.dvfs.feature import Dvfs
 from gpufab_cli.module_utils.dvfs.want import GpuPolicy, JobsWant
 from gpufab_cli.module_utils.host import BusyLockError, HostError
 from gpufab_cli.module_utils.restore import EARLY, LATE, restore
-from tests.fakes import ok
+from gpufab_cli.module_utils.schema import SchemaError
+from tests.fakes import ok, start
 
 from .dvfs_node import GPU0, GPU1, H100, POLICY, GpuHost, want
 
@@ -158,7 +159,7 @@ def test_without_systemd_there_is_nobody_to_wait_for():
 
 def test_a_job_that_resets_power_is_seen_and_told(applied):
     applied.gpus[GPU1] = replace(applied.gpus[GPU1], power_limit_w=700.0)
-    applied.files["/proc/9/comm"] = "slurmd\n"
+    start(applied, 9, "slurmd")
     plan = audit(applied)
     assert drift(plan) == {(GPU1, "power_limit_w")}
     (finding,) = plan.findings
@@ -266,7 +267,8 @@ def test_a_clock_the_gpu_does_not_have_is_refused_and_the_policy_stays(applied):
 
 def test_a_killed_epilog_is_made_good_by_the_sweep(applied):
     job.begin(applied, slurm())
-    applied.files |= {"/proc/50/comm": "slurmstepd\n", "/proc/50/cmdline": "slurmstepd: [123.extern]\0"}
+    start(applied, 50, "slurmstepd")
+    applied.files["/proc/50/cmdline"] = "slurmstepd: [123.extern]\0"
     assert job.sweep(applied) == ()
     assert limits(applied)[GPU0] == 500.0
     del applied.files["/proc/50/comm"], applied.files["/proc/50/cmdline"]
@@ -357,3 +359,22 @@ def test_hooks_are_files_and_come_back():
     del host.files["/e/50-gpufab-epilog.sh"]
     (step,) = audit(host, wish).steps
     assert [(c.path, c.current) for c in step.changes] == [(("/e/50-gpufab-epilog.sh",), ABSENT)]
+
+
+def test_a_damaged_wish_fails_a_job_s_prolog_by_name(applied):
+    applied.files[desired.desired_path("dvfs")] = '{"format": 1, "want": 5}'
+    with pytest.raises(SchemaError, match=r"dvfs\.json: 5 is not a mapping"):
+        job.begin(applied, slurm())
+
+
+def test_a_user_s_process_keeps_no_job_alive_and_is_no_slurmd(applied):
+    job.begin(applied, slurm())
+    start(applied, 50, "slurmstepd", uid=1000)
+    start(applied, 51, "slurmd", uid=1000)
+    applied.files["/proc/50/cmdline"] = "slurmstepd: [123.extern]\0"
+    assert services.writers(applied) == ()
+    assert job._running(applied) == ()
+    start(applied, 50, "slurmstepd")
+    start(applied, 51, "slurmd")
+    assert job._running(applied) == ("123",)
+    assert len(services.writers(applied)) == 1

@@ -2,13 +2,15 @@
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
-from gpufab_cli.module_utils import desired, program
+from gpufab_cli.module_utils import desired, program, snapshot
 from gpufab_cli.module_utils.host import ForbiddenQueryError
 from gpufab_cli.module_utils.links.feature import Links
 from gpufab_cli.module_utils.restore import LATE, Phase, restore
+from tests.snapshots import in_sync
 
 from .test_converge import Toy, ToyWant, node, values
 
@@ -123,3 +125,14 @@ def test_wishes_come_in_the_order_in_which_features_are_applied():
     kept(host, "alpha")
     kept(host, "toy")
     assert [name for name, _ in desired.load(host, {"toy": ToyWant, "alpha": ToyWant})] == ["toy", "alpha"]
+
+
+def test_a_snapshot_is_never_longer_than_what_is_taken_of_it():
+    whole = in_sync()
+    big = replace(whole, seen={**whole.seen, "big": ["x" * 5000], "bigger": ["x" * 9000]})
+    text = snapshot.within(big, len(snapshot.dumps(whole)) + 6000)
+    assert len(text) <= len(snapshot.dumps(whole)) + 6000
+    data = json.loads(text)
+    assert set(data["seen"]) == {*whole.seen, "big"}
+    assert data["stumbles"] == {"bigger": "9004 characters were found, too many to be sent"}
+    assert snapshot.within(whole) == snapshot.dumps(whole)
