@@ -18,7 +18,7 @@ from .schema import SchemaError
 
 STEP = 0.25
 """Seconds between two looks."""
-DEVICE_WAIT = 10
+DEVICE_WAIT = 10.0
 """Seconds for the rest of a port, one part of which an event was about."""
 SETTLE = 5
 """Seconds for udev to be done with the ports that are there: one that it is slow with is not worth the network."""
@@ -175,7 +175,7 @@ def _wait(host: Host, phase: str, device: Optional[str], seconds: float) -> Opti
     """Wait; whatever goes wrong with that, the restore gets its turn. Returns the marks, None if there are none."""
     try:
         ports = needed(host, device)
-        limit = DEVICE_WAIT if device is not None else 0 if host.exists(AWAITED) else seconds
+        limit = DEVICE_WAIT if device is not None else 0.0 if host.exists(AWAITED) else seconds
         waited, missing = wait(host, ports, limit)
         for port, why in missing.items():
             _say(f"{phase}: {port.rail or 'port'} ({port.pci}) did not come within {waited:.0f} s: {why}")

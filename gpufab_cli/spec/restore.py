@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-from gpufab_cli.module_utils.node.order import JOBS
 from gpufab_cli.module_utils.node.want import WAIT_S
 from gpufab_cli.module_utils.schema import Range
 from gpufab_cli.spec.base import Model
@@ -14,5 +13,6 @@ class Restore(Model):
 
     wait_s: Annotated[int, Range(0, 600)] = WAIT_S
     """Seconds that the network and services that start jobs wait at boot for the pinned ports; 0: not at all."""
-    services: tuple[Service, ...] = JOBS
-    """Services that start jobs, without .service: they start after the ports. Those that a host lacks do no harm."""
+    services: tuple[Service, ...] | None = None
+    """Services that start jobs, without .service: they start after that. Those of Slurm, Kubernetes, the usual container
+    runtimes and schedulers, and libvirt if left out; those that a host lacks do no harm."""

@@ -120,7 +120,7 @@ def _units(host: Reader, want: NodeWant) -> Dict[str, Any]:
     """
     if not host.exists(SYSTEMD):
         return {"failed_units": (), "stale_units": (), "loops": {}}
-    loops = order.loops(host, want.services)
+    loops = order.loops(host, want.jobs)
     blocks = show(host, ("Id", "ActiveState", "Result", "NeedDaemonReload"), (EARLY, LATE))
     if isinstance(blocks, Unknown):
         return {"failed_units": (), "stale_units": blocks, "loops": loops}
@@ -143,7 +143,7 @@ def _file_changes(seen: NodeSeen, program: str) -> List[Change]:
 def _order_changes(seen: NodeSeen, want: NodeWant) -> Tuple[Change, ...]:
     if isinstance(seen.loops, Unknown):
         return (Change((order.ORDER,), seen.loops, "as the node's own order allows", "node.files", Where.PERSISTED),)
-    wanted = order.wanted(want.wait_s, want.services, seen.loops)
+    wanted = order.wanted(want.wait_s, want.jobs, seen.loops)
     if seen.order == wanted:
         return ()
     return (Change((order.ORDER,), seen.order, wanted, "node.files", Where.PERSISTED),)

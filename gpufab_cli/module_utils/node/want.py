@@ -26,6 +26,14 @@ class NodeWant:
         Doc("Seconds that the network and services that start jobs wait at boot for the pinned ports; 0: not at all."),
     ] = WAIT_S
     services: Annotated[
-        Tuple[ServiceName, ...],
-        Doc("Services that start jobs, by unit name without .service: they start after the ports were restored."),
-    ] = JOBS
+        Optional[Tuple[ServiceName, ...]],
+        Doc(
+            "Services that start jobs, by unit name without .service: they start after the ports were restored; "
+            "those of the usual schedulers and container runtimes if left out."
+        ),
+    ] = None
+
+    @property
+    def jobs(self) -> Tuple[str, ...]:
+        """The services."""
+        return JOBS if self.services is None else self.services
