@@ -14,5 +14,4 @@ class Restore(Model):
     wait_s: Annotated[int, Range(0, 600)] = WAIT_S
     """Seconds that the network and services that start jobs wait at boot for the pinned ports; 0: not at all."""
     services: tuple[Service, ...] | None = None
-    """Services that start jobs, without .service: they start after that. Those of Slurm, Kubernetes, the usual container
-    runtimes and schedulers, and libvirt if left out; those that a host lacks do no harm."""
+    """Services that start jobs, without .service: they start after the ports. gpufab's own list if left out."""
