@@ -80,12 +80,16 @@ def _bind(argv: List[str]) -> int:
 
 def _restore(argv: List[str]) -> int:
     """What the systemd units start."""
+    from . import arrival
     from .restore import find_phase, restore
 
-    phase = find_phase(argv)
+    words, seconds = arrival.split(argv)
+    phase = find_phase(words)
     if phase is None:
         return _usage()
-    return OK if restore(Host(), phase) else FAILED
+    host = Host()
+    good = arrival.brought(host, phase.name, phase.device, seconds, lambda: restore(host, phase))
+    return OK if good else FAILED
 
 
 def _usage() -> int:

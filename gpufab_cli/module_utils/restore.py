@@ -24,12 +24,15 @@ class Phase:
     name: str
     good: FrozenSet[Status] = frozenset({Status.MADE})
     device: Optional[str] = None
+    left_out: FrozenSet[str] = frozenset()
+    """Features that have their turn in another phase."""
 
 
 # What cannot be read yet, such as RDMA-CM's defaults before rdma_cm is loaded, is left to the late phase. Nobody uses a
 # port before the network is up, and still that is asked: systemd also runs the phase again whenever it is told to start
 # sysinit.target or the unit.
-EARLY = Phase("early", frozenset({Status.MADE, Status.UNKNOWN, Status.BLOCKED}))
+# The network waits for it: GPUs, whose driver starts when it is asked, are left to the late phase as well.
+EARLY = Phase("early", frozenset({Status.MADE, Status.UNKNOWN, Status.BLOCKED}), left_out=frozenset({"dvfs"}))
 LATE = Phase("late")
 
 
@@ -63,7 +66,8 @@ def restore(host: Host, phase: Phase) -> bool:
     order = Order(allow=RESTORE_ALLOW, restore=True, run=Run(id=f"restore-{phase.name}", user="systemd"))
     own = _Restore(host, phase, order)
     for name, want in desired.load(host, WANT_TYPES):
-        _restore_one(own, name, want)
+        if name not in phase.left_out:
+            _restore_one(own, name, want)
     if own.unlogged:
         own.say(f"restored without its log: {own.unlogged}; what cannot be read back counts as never set from now on")
     if own.left:

@@ -243,7 +243,7 @@ node() {
     early=gpufab-restore@early.service
     late=gpufab-restore@late.service
     rule=/etc/udev/rules.d/90-gpufab-restore.rules
-    probe program python3 -I /usr/local/lib/gpufab/gpufab.pyz
+    probe program /usr/local/lib/gpufab/python -I /usr/local/lib/gpufab/gpufab.pyz
     files unit-files "$units/$early" "$units/$late" "$units/gpufab-restore-device@.service"
     probe units systemd-analyze verify --man=no "$units/$early" "$units/$late" "$units/gpufab-restore-device@.service"
     probe enabled systemctl is-enabled "$early" "$late"

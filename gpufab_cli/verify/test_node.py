@@ -32,7 +32,7 @@ def asked(reading: Reading, name: str, tool: str) -> Section:
 
 def test_program(reading: Reading) -> None:
     """The restore program is there and runs."""
-    section = asked(reading, "program", "python3")
+    section = asked(reading, "program", "/usr/local/lib/gpufab/python")
     compare(section.code == USAGE, f"exit {section.code}, not {USAGE}: {last_line(section.text)}")
     compare("usage: collect" in section.text, f"says {last_line(section.text)!r}, not how it is used")
 

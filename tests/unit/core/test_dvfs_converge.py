@@ -167,7 +167,7 @@ def test_a_job_that_resets_power_is_seen_and_told(applied):
     assert "Slurm" in finding.evidence
 
 
-def test_before_persistenced_has_started_nothing_is_known_and_early_restore_leaves_it_to_late(applied):
+def test_before_persistenced_has_started_nothing_is_known_and_early_restore_leaves_gpus_to_late(applied):
     applied.reload()
     applied.systemd["nvidia-persistenced"] = "LoadState=loaded\nActiveState=inactive\nUnitFileState=enabled\nJob=42"
     assert all(step.unknowns for step in audit(applied).steps if step.name == "dvfs gpus")
@@ -187,15 +187,14 @@ def test_mig_is_made_with_consent_only():
     assert audit(host, wish).clean
 
 
-@pytest.mark.parametrize("phase", [LATE, EARLY])
-def test_mig_that_the_driver_lost_comes_back_without_asking_again(phase):
+def test_mig_that_the_driver_lost_comes_back_without_asking_again():
     host, wish = node(), want(GpuPolicy(mig=True), (GPU0,))
     run(host, wish)
-    assert not restore(host, phase)  # nobody has ever consented
+    assert not restore(host, LATE)  # nobody has ever consented
     run(host, wish, allow=frozenset({Impact.GPU_RESET}))
     host.gpus[GPU0] = replace(host.gpus[GPU0], mig=False, mig_pending=False)
     host.load(GPU0, 78)
-    assert restore(host, phase)
+    assert restore(host, LATE)
     assert host.gpus[GPU0].mig is True
 
 
