@@ -113,7 +113,7 @@ class Node:
         found: Any = self.wishes
         for key in path:
             found = found.get(key) if isinstance(found, Mapping) else None
-        return found is not None and found != []
+        return found is not None and (len(path) == 1 or found not in ([], {}))
 
     def __str__(self) -> str:
         return self.host

@@ -34,6 +34,7 @@ def started_with(arguments: Sequence[str], reading: Reading) -> None:
 
 
 @pytest.mark.wishes("kernel")
+@pytest.mark.wishes_any(("kernel", "arguments"), ("kernel", "iommu"))
 def test_kernel(node: Node, reading: Reading) -> None:
     """The kernel was started with every wanted argument."""
     wish = node.wishes["kernel"]

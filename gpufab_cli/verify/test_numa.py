@@ -21,6 +21,7 @@ def _ports(node: Node) -> list[str]:
 
 
 @pytest.mark.wishes("numa", "irq")
+@pytest.mark.wishes("numa", "ports")
 def test_interrupts_are_local(node: Node, reading: Reading) -> None:
     """Every interrupt of a port that can be placed is taken by CPUs that the kernel calls local to the port."""
     managed, rows = _managed(reading), pci.rows(reading, "interrupts", 4)
@@ -107,6 +108,7 @@ def test_hugepages(node: Node, reading: Reading) -> None:
 
 
 @pytest.mark.wishes("numa", "shared_subnet")
+@pytest.mark.wishes("numa", "ports")
 def test_shared_subnets(node: Node, reading: Reading) -> None:
     """Where interfaces of ports share a subnet, the kernel acts by the declared values: the larger of its two."""
     values = {name: rest for name, *rest in pci.rows(reading, "arp", 1 + len(ARP))}
@@ -140,6 +142,7 @@ def _functions(reading: Reading) -> dict[str, pci.Function]:
 
 
 @pytest.mark.wishes("numa", "max_read_request")
+@pytest.mark.wishes("numa", "ports")
 def test_max_read_request(node: Node, reading: Reading) -> None:
     """Each port reads in the declared portions."""
     found, wanted = _functions(reading), node.wishes["numa"]["max_read_request"]

@@ -132,5 +132,14 @@ def test_only_what_is_wanted_is_checked(path, wanted):
     assert node().wishes_for(path) is wanted
 
 
+def test_what_is_empty_is_no_wish_and_a_feature_without_settings_is_one():
+    target = node().target
+    wishes = {"node": {}, "kernel": {"arguments": [], "acs": True}, "nccl_env": {"variables": {}}}
+    bare = Node(target, wishes, (), (), ())
+    assert bare.wishes_for(("node",))
+    assert not bare.wishes_for(("kernel", "arguments"))
+    assert not bare.wishes_for(("nccl_env", "variables"))
+
+
 def test_no_gpus_are_no_wish():
     assert not node({"policies": {}, "gpus": []}).wishes_for(("dvfs", "gpus"))
