@@ -124,7 +124,7 @@ class Connection:
 def connections(host: Reader) -> Union[Tuple[Connection, ...], Unknown]:
     """The established TCP connections of the node (Documentation/networking/proc_net_tcp.rst, state 01).
 
-    A kernel without IPv6 has no table of it; any other that is missing or strange leaves all unknown.
+    A family that the kernel does not have has no table. One that is strange leaves all unknown.
     """
     found: List[Connection] = []
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):

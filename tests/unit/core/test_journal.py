@@ -75,8 +75,12 @@ def test_a_step_of_the_same_name_of_another_feature_ends_none():
 
 DAMAGED = ("{", "3", "null", '{"run": 3, "time": 1, "feature": "a", "step": "b", "event": "begin"}', "\udcff")
 
+NO_NUMBERS = tuple(
+    f'{{"run": {{}}, "time": {time}, "feature": "a", "step": "b", "event": "begin"}}' for time in ("NaN", "Infinity")
+)
 
-@pytest.mark.parametrize("line", [*DAMAGED, '{"time": "x"}', "[" * 100_000])
+
+@pytest.mark.parametrize("line", [*DAMAGED, '{"time": "x"}', *NO_NUMBERS, "[" * 100_000])
 def test_a_damaged_line_is_about_nothing(line):
     host = FakeHost()
     journal.write(host, RUN, "roce", Step("x", ()), "begin")
@@ -84,11 +88,10 @@ def test_a_damaged_line_is_about_nothing(line):
     assert len(journal.cut_off(host)) == (1 if len(line) < journal.TAIL_BYTES else 0)
 
 
-@pytest.mark.parametrize("time", ["NaN", "Infinity", "-1e300"])
-def test_a_time_that_is_none_is_said_to_be_none(time):
+def test_a_time_that_is_none_is_said_to_be_none():
     host = FakeHost()
-    entry = {"run": {}, "time": 0, "feature": "toy", "step": "x", "event": "begin"}
-    host.files[journal.FILE] = json.dumps(entry).replace('"time": 0', f'"time": {time}').encode() + b"\n"
+    entry = {"run": {}, "time": -1e300, "feature": "toy", "step": "x", "event": "begin"}
+    host.files[journal.FILE] = json.dumps(entry).encode() + b"\n"
     (finding,) = journal.findings(journal.cut_off(host), "toy")
     assert finding.evidence == "begun at an unknown time by an unnamed run, and not ended"
 

@@ -165,7 +165,10 @@ def test_a_file_in_the_way_of_a_folder_is_told(host, tmp_path):
         host.put("/etc/ucx/ucx.conf", b"x")
 
 
-@given(lines=st.lists(st.text(st.characters(exclude_characters="\n"), max_size=20), max_size=6), torn=st.data())
+@given(
+    lines=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=20), max_size=6),
+    torn=st.data(),
+)
 def test_whatever_was_torn_every_line_that_was_appended_is_a_line(tmp_path_factory, lines, torn):
     folder = tmp_path_factory.mktemp("log")
     host = Host(str(folder))
