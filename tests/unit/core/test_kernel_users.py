@@ -10,7 +10,10 @@ from tests.fakes import FakeHost, ok
 PCI, OTHER = "0000:18:00.0", "0000:9a:00.0"
 MODULES = "/sys/module"
 NVMET = "/sys/kernel/config/nvmet/ports/1"
-TCP = "  sl  local_address rem_address   st\n   0: 01000A0A:9C40 09000A0A:0016 01 00000000:00000000 00:00000000 00000000     0        0 500 1\n"
+TCP = (
+    "  sl  local_address rem_address   st\n"
+    "   0: 01000A0A:9C40 09000A0A:0016 01 00000000:00000000 00:00000000 00000000     0        0 500 1\n"
+)
 
 
 def machine(files=None, links=None):
