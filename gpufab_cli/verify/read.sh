@@ -248,6 +248,8 @@ node() {
     probe units systemd-analyze verify --man=no "$units/$early" "$units/$late" "$units/gpufab-restore-device@.service"
     probe enabled systemctl is-enabled "$early" "$late"
     probe ended systemctl is-failed "$early" "$late"
+    probe order systemctl show --property=Before,Environment "$early"
+    probe python readlink -v /usr/local/lib/gpufab/python
     files rule "$rule"
     probe rule-verified udevadm verify --resolve-names=never "$rule"
     for path in /etc/gpufab/desired.d/*; do

@@ -79,6 +79,28 @@ def test_restored(reading: Reading) -> None:
     compare("failed" not in states, f"early and late are {' and '.join(states)}")
 
 
+def test_order(reading: Reading, node: Node) -> None:
+    """systemd has read how long the restore waits for ports, and that the network and job services wait for it."""
+    text = reading.section("order").require("systemctl show")
+    fields = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    if not {"Before", "Environment"} <= fields.keys():
+        raise UnreadableError("systemctl show: does not tell the order of the early restore")
+    wish = node.wishes["node"]
+    wait = f"GPUFAB_WAIT_S={wish['wait_s']}"
+    compare(wait in fields["Environment"].split(), f"it has {fields['Environment'] or 'no variable'}, wanted {wait}")
+    wanted = ["network-pre.target", *(f"{service}.service" for service in wish.get("services", ()))]
+    early = [unit for unit in wanted if unit not in fields["Before"].split()]
+    compare(not early, f"these do not wait for the restore at boot: {', '.join(early)}")
+
+
+def test_python(reading: Reading, node: Node) -> None:
+    """What starts at boot is run by the Python that the site names."""
+    section = reading.section("python")
+    compare(section.code != "1", f"/usr/local/lib/gpufab/python: {last_line(section.text)}")
+    found, wanted = section.require("readlink").strip(), node.wishes["node"]["python"]
+    compare(found == wanted, f"the link leads to {found}, wanted {wanted}")
+
+
 def test_rule(reading: Reading) -> None:
     """udev understands the rule. Where udevadm cannot tell (before systemd 254), the grammar of udev(7) must do."""
     rule = reading.section("rule")

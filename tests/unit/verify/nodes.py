@@ -34,6 +34,8 @@ def healthy(host, wish):
         "units": ("0", ""),
         "enabled": ("0", "enabled\nenabled"),
         "ended": ("1", "inactive\ninactive"),
+        "order": ("0", "Before=network-pre.target slurmd.service shutdown.target\nEnvironment=GPUFAB_WAIT_S=60"),
+        "python": ("0", "/usr/bin/python3"),
         "rule": ("0", RULE),
         "rule-verified": ("0", "1 udev rules files have been checked."),
         "access": ("0", ACCESS),

@@ -53,6 +53,17 @@ FAULTS = [
     ({"units": ("absent", "")}, ("", "units", "unknown", "systemd-analyze verify: not there")),
     ({"enabled": ("1", "enabled\ndisabled")}, ("", "enabled", "fail", "enabled and disabled")),
     ({"ended": ("0", "failed\ninactive")}, ("", "restored", "fail", "failed and inactive")),
+    (
+        {"order": ("0", "Before=network-pre.target\nEnvironment=GPUFAB_WAIT_S=5")},
+        ("", "order", "fail", "it has GPUFAB_WAIT_S=5, wanted GPUFAB_WAIT_S=60"),
+    ),
+    (
+        {"order": ("0", "Before=shutdown.target\nEnvironment=GPUFAB_WAIT_S=60")},
+        ("", "order", "fail", "do not wait for the restore at boot: network-pre.target"),
+    ),
+    ({"order": ("0", "Before=network-pre.target")}, ("", "order", "unknown", "does not tell the order")),
+    ({"python": ("0", "/opt/python")}, ("", "python", "fail", "leads to /opt/python, wanted /usr/bin/python3")),
+    ({"python": ("1", "No such file or directory")}, ("", "python", "fail", "No such file or directory")),
     ({"rule": ("absent", "")}, ("", "rule", "fail", "not there")),
     ({"rule": ("0", 'ACTION=="add", GOTO="end"\n')}, ("", "rule", "fail", "GOTO end leads nowhere")),
     ({"rule-verified": ("1", "Fail: 1")}, ("", "rule", "fail", "udevadm verify: Fail: 1")),

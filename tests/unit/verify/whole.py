@@ -26,7 +26,8 @@ PORT = Port(
 CARD = Card("gpu01", "compute/0", PCI, {"NUM_OF_VFS": "8", "CNP_DSCP": "48"}, {"MT_0000000838": "28.43.2026"})
 VF = {"mac": "02:11:22:33:44:55", "vlan": 100, "trust": True, "link_state": "auto", "max_tx_mbps": 0}
 WISHES = {
-    "node": {}, "roce": {}, "links": {}, "firmware": {},
+    "node": {"python": "/usr/bin/python3", "wait_s": 60, "services": ["slurmd"]},
+    "roce": {}, "links": {}, "firmware": {},
     "kernel": {"arguments": ["hugepages=4"], "iommu": "passthrough", "acs": True},
     "numa": test_numa.WISH, "dvfs": test_dvfs.WISH, **test_gpu_stack.WISHES, **test_mpi.WISHES,
     "ofed": test_packages.OFED, "nccl": test_packages.NCCL,
