@@ -45,9 +45,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Load what is expected."""
     config.addinivalue_line("markers", "manages(name): only for ports that are wanted to have this setting")
     config.addinivalue_line("markers", "wishes(feature, key...): what it proves; only for nodes that are to have it")
-    config.addinivalue_line(
-        "markers", "wishes_any(path...): only for nodes that are to have what one of these leads to"
-    )
     config.addinivalue_line("markers", "of_gpus(name...): only for nodes that are to have any of these on some GPU")
     config.stash[NODES] = expected(config.getoption("--fabric"), config.getoption("--limit"))
     config.stash[READINGS] = {}
@@ -66,13 +63,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("subject", wanted, ids=str, indirect=True)
     else:
         paths = [mark.args for mark in metafunc.definition.iter_markers("wishes")]
-        either = [path for mark in metafunc.definition.iter_markers("wishes_any") for path in mark.args]
         gpus = [name for mark in metafunc.definition.iter_markers("of_gpus") for name in mark.args]
         nodes = tuple(
             node
             for node in nodes
             if all(node.wishes_for(path) for path in paths)
-            and (not either or any(node.wishes_for(path) for path in either))
             and (not gpus or any(power.wanted(node.wishes["dvfs"], name) for name in gpus))
         )
         metafunc.parametrize("subject", nodes, ids=str, indirect=True)

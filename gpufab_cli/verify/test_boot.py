@@ -34,10 +34,12 @@ def started_with(arguments: Sequence[str], reading: Reading) -> None:
 
 
 @pytest.mark.wishes("kernel")
-@pytest.mark.wishes_any(("kernel", "arguments"), ("kernel", "iommu"))
 def test_kernel(node: Node, reading: Reading) -> None:
     """The kernel was started with every wanted argument."""
     wish = node.wishes["kernel"]
+    if not (wish["arguments"] or "iommu" in wish):
+        settled("no argument is wanted")  # with ACS set early at boot the feature is there to take its argument away
+        return
     started_with(wish["arguments"], reading)
     if "iommu" in wish:
         found = vendor(reading)
