@@ -36,8 +36,10 @@ class Port:
         return f"{self.host}-{self.rail}"
 
     def wanted(self, name: str) -> Any:
-        """What is wanted of the port's device or of its QoS settings; None: nothing is."""
-        return self.settings[name] if name in self.settings else getattr(self, name)
+        """What is wanted of the port's device or of its QoS settings; None: nothing is, nor anything in it."""
+        found = self.settings[name] if name in self.settings else getattr(self, name)
+        nothing = isinstance(found, Mapping) and all(value is None for value in found.values())
+        return None if nothing else found
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class Node:
         found: Any = self.wishes
         for key in path:
             found = found.get(key) if isinstance(found, Mapping) else None
-        return found is not None and found != []
+        return found is not None and (len(path) == 1 or found not in ([], {}))
 
     def __str__(self) -> str:
         return self.host

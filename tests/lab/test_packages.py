@@ -18,8 +18,8 @@ PLATFORMS = {UBUNTU: "ubuntu2404", ROCKY: "rocky9"}
 # All that a node has of packages: what is installed and on hold, how package managers are told, what scripts have done.
 STATE = r"""
 { dpkg-query -W -f '${Package} ${Version} ${Status}\n' || rpm -qa | sort; } 2>/dev/null
-find /etc/apt /etc/yum.repos.d /etc/pki/rpm-gpg /etc/dnf /var/lib/gpufab-standins /run/gpufab -type f 2>/dev/null |
-    sort | xargs md5sum
+find /etc/apt /etc/yum.repos.d /etc/pki/rpm-gpg /etc/dnf /var/lib/gpufab-standins /run/gpufab \
+    -type f ! -path /run/gpufab/awaited 2>/dev/null | sort | xargs md5sum
 """
 FLIP = """import glob
 for path in glob.glob("{pattern}"):

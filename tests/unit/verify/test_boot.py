@@ -4,13 +4,18 @@ import importlib
 import json
 import shutil
 import stat
+from dataclasses import replace
 
 import pytest
 
 from gpufab_cli.intent.compile import FEATURES
+from gpufab_cli.reach.target import Target
 from gpufab_cli.spec.lock import dump
 from gpufab_cli.verify import run as suite
-from gpufab_cli.verify.expected import expected
+from gpufab_cli.verify import test_boot
+from gpufab_cli.verify.compare import comparing
+from gpufab_cli.verify.expected import Node, expected
+from gpufab_cli.verify.reading import Reading, UnreadableError
 from gpufab_cli.verify.results import exit_code
 from gpufab_cli.verify.test_boot import means
 from tests.fabrics import changed, lock
@@ -63,7 +68,11 @@ FAULTS = [
     ),
     ({"versions": ("0", VERSIONS.replace("838", "111"))}, None),  # of this PSID nothing is wanted
     ({"versions": ("0", VERSIONS.replace("00.0", "00.1"))}, None),  # another port of the card has the RDMA device
-    ({"versions": ("0", "")}, ("firmware-version", "unknown", "no RDMA device at 0000:18:00.0")),
+    ({"versions": ("0", "none")}, ("firmware-version", "unknown", "no RDMA device at 0000:18:00.0")),
+    ({"versions": ("0", "")}, ("firmware-version", "unknown", "printed nothing")),
+    ({"versions": ("0", VERSIONS.replace("28.43.2026", "?"))}, ("firmware-version", "unknown", "could not be read")),
+    ({"vendor": ("0", "vendor_id")}, ("kernel", "unknown", "/proc/cpuinfo: no vendor")),
+    ({"cmdline": ("0", "")}, ("kernel", "unknown", "/proc/cmdline: printed nothing")),
 ]
 WISHES = """\
     ports: [{network: compute, rail: 0-1}]
@@ -163,5 +172,14 @@ def test_a_value_is_known_by_name_or_number(printed_value, wish, same):
     assert means(printed_value, wish) is same
 
 
-def test_no_result_at_all_is_unknown():
-    assert exit_code([]) == 3
+def test_no_result_at_all_is_a_failure():
+    assert exit_code([]) == 1
+
+
+def test_a_kernel_of_which_no_argument_is_wanted_is_checked_all_the_same():
+    """With ACS set early at boot the feature is wanted, and only to take its argument away."""
+    node = Node(Target("gpu01", "gpu01", None, None, None, "none", "/usr/bin/python3", "active"), {}, (), (), ())
+    with comparing():
+        test_boot.test_kernel(replace(node, wishes={"kernel": {"arguments": []}}), Reading({}))
+    with pytest.raises(UnreadableError), comparing():
+        test_boot.test_kernel(replace(node, wishes={"kernel": {"arguments": ["hugepages=4"]}}), Reading({}))
