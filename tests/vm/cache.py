@@ -11,6 +11,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
 VARIABLE = "GPUFAB_VM_CACHE"
+MOUNTS = Path("/proc/mounts")
 
 
 def root() -> Path:
@@ -65,7 +66,7 @@ def _one_builder(name: str, say: Callable[[str], None]) -> Iterator[None]:
 
 def remove(folder: Path) -> None:
     """Takes away what an earlier build left; never what is mounted there."""
-    mounted = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    mounted = [line.split()[1] for line in MOUNTS.read_text().splitlines()]
     inside = [path for path in mounted if Path(path).is_relative_to(folder)]
     if inside:
         raise RuntimeError(f"{inside[0]} is mounted; unmount it, then remove {folder}")

@@ -8,9 +8,9 @@ from typing import Any
 from tests.vm.guest import Guest
 
 # Message ids of systemd, systemd/sd-messages.h.
-_STARTING = "7d4958e842da4a758f6c1cdc7b36dcc5"
-_STARTED = "39f53479d3a045ac8e11786248231fbf"
-_FAILED = "be02cf6855d2428ba40df7e9d022f03d"
+STARTING = "7d4958e842da4a758f6c1cdc7b36dcc5"
+STARTED = "39f53479d3a045ac8e11786248231fbf"
+FAILED = "be02cf6855d2428ba40df7e9d022f03d"
 _EARLY, _LATE = "gpufab-restore@early.service", "gpufab-restore@late.service"
 
 
@@ -27,7 +27,7 @@ class Event:
 
     name: str
     unit: str = ""
-    ids: tuple[str, ...] = (_STARTED,)
+    ids: tuple[str, ...] = (STARTED,)
     text: tuple[str, ...] = ()
     last: bool = False
 
@@ -35,12 +35,12 @@ class Event:
 EVENTS = (
     Event("NIC driver", text=("mlx5_core:", "Driver"), last=False),
     Event("renames done", text=("renamed from", ": rail"), last=True),
-    Event("early begun", _EARLY, (_STARTING,)),
-    Event("early ended", _EARLY, (_STARTED, _FAILED)),
+    Event("early begun", _EARLY, (STARTING,)),
+    Event("early ended", _EARLY, (STARTED, FAILED)),
     Event("network-pre", "network-pre.target"),
     Event("network", "network.target"),
-    Event("late begun", _LATE, (_STARTING,)),
-    Event("late ended", _LATE, (_STARTED, _FAILED)),
+    Event("late begun", _LATE, (STARTING,)),
+    Event("late ended", _LATE, (STARTED, FAILED)),
     Event("slurmd", "slurmd.service"),
     Event("sshd", "ssh.service"),
 )
