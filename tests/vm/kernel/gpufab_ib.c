@@ -24,6 +24,7 @@ struct tc_dir {
 static LIST_HEAD(moved);
 static DEFINE_MUTEX(moved_lock);
 static bool leaving;
+static struct ib_client client;
 
 /* Without a forced class the file is empty. */
 static ssize_t traffic_class_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
@@ -107,7 +108,7 @@ static int add_one(struct ib_device *ibdev)
 	mutex_lock(&moved_lock);
 	list_add_tail(&dir->list, &moved);
 	mutex_unlock(&moved_lock);
-	ib_set_client_data(ibdev, NULL, dir);
+	ib_set_client_data(ibdev, &client, dir);
 	return 0;
 }
 
