@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from typing import Any
 
 COMMANDS = """
 pfc-set           dcb pfc set dev PORT prio-pfc all:off 3:on
@@ -105,6 +106,17 @@ def shape(value: object) -> object:
                 found.append(shape(inner))
         return found
     return type(value).__name__
+
+
+def differences(recorded: "dict[str, Any]", found: "dict[str, Any]") -> "list[str]":
+    """What is answered otherwise than on the record, a line each."""
+    told = []
+    for name in sorted({*recorded, *found}):
+        for part in ("rc", "out", "err"):
+            want, got = (side.get(name, {}).get(part) for side in (recorded, found))
+            if want != got:
+                told.append(f"{name} {part}: {got}, recorded {want}")
+    return told
 
 
 def short_read(path: str) -> "dict[str, object]":

@@ -34,7 +34,7 @@ class Event:
 
 EVENTS = (
     Event("NIC driver", text=("mlx5_core:", "Driver"), last=False),
-    Event("renames done", text=("renamed from", ": rail"), last=True),
+    Event("renames done", text=(" rail", ": renamed from"), last=True),
     Event("early begun", _EARLY, (STARTING,)),
     Event("early ended", _EARLY, (STARTED, FAILED)),
     Event("network-pre", "network-pre.target"),
