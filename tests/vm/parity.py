@@ -78,7 +78,10 @@ def main() -> None:
 
 def answer(argv: "list[str]", port: str) -> "dict[str, object]":
     """Exit status and output of a command, without what is of this machine."""
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return {"rc": 127, "out": [], "err": ["not found"]}
     out = done.stdout
     shown = shape(json.loads(out)) if out.lstrip()[:1] in ("[", "{") else lines(out, port)
     return {"rc": done.returncode, "out": shown, "err": lines(done.stderr, port)}

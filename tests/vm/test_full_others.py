@@ -51,7 +51,7 @@ def test_systemd_252(machines, say):
 
 
 def test_rdma_between_two_machines_has_the_fabrics_class(machines):
-    """The traffic class is what a program asks for: rxe takes no forced one, and RDMA-CM's default is not asked here."""
+    """The class is what the program asks for: rxe takes no forced one."""
     site = machines(count=2)
     _provision(site)
     one, two = (machine.guest for machine in site.machines)
