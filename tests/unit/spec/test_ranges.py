@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 
 from gpufab_cli.spec.ranges import MAX_HOSTS, expand, numbers
@@ -37,3 +39,17 @@ def test_a_slip_does_not_fill_the_memory(text):
 
 def test_rails_are_numbers():
     assert numbers("0-3,6") == (0, 1, 2, 3, 6)
+
+
+@pytest.mark.parametrize("read", [expand, numbers])
+def test_spans_of_one_bracket_are_counted_before_they_are_written_out(read):
+    spans = ",".join([f"0-{MAX_HOSTS - 1}"] * 200)
+    text = f"gpu[{spans}]" if read is expand else spans
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="more than"):
+            read(text)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
