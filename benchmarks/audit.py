@@ -32,7 +32,7 @@ BIN = Path(sys.executable).parent
 ALLOW = "traffic,link-flap"
 TIMES = 3
 FORKS = "8"
-RESTORE = "sudo -n /usr/bin/python3 -I /usr/local/lib/gpufab/gpufab.pyz restore late"
+RESTORE = "sudo -n /usr/local/lib/gpufab/python -I /usr/local/lib/gpufab/gpufab.pyz restore late"
 
 
 class Site:

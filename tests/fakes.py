@@ -2,6 +2,8 @@
 
 import errno
 import json
+import re
+import zlib
 from collections.abc import Callable
 from contextlib import contextmanager
 
@@ -9,6 +11,7 @@ from gpufab_cli.module_utils import nvml
 from gpufab_cli.module_utils.change import ABSENT, Unknown
 from gpufab_cli.module_utils.host import ForbiddenQueryError, HostError, Output
 from gpufab_cli.module_utils.queries import allowed, batch
+from gpufab_cli.module_utils.stats import FileStat
 
 
 class FakeHost:
@@ -21,6 +24,9 @@ class FakeHost:
         self.unreadable: dict[str, str] = {}
         self.writes: list[tuple] = []
         self.inodes: dict[str, int] = {}
+        self.modes: dict[str, int] = {}
+        self.stats: dict[str, FileStat] = {}
+        self.own_tables: set[str] = set()  # threads that have a table of open files of their own
         self.library = None  # what stands for libnvidia-ml
         self.locked = 0
         self._uid = uid
@@ -64,6 +70,26 @@ class FakeHost:
             return Unknown(f"{path}: {self.unreadable[path]}")
         return self.links.get(self._resolve(path), ABSENT)
 
+    def stat(self, path):
+        """Root's own file, unless it is told otherwise; a process's program and root lead to where they point."""
+        path = re.sub(r"^/proc/\d+/root(?=/|$)", "", path)
+        if path in self.unreadable:
+            return Unknown(f"{path}: {self.unreadable[path]}")
+        if path in self.stats:
+            return self.stats[path]
+        if path.startswith("/proc/") and path in self.links:
+            return self.stat(self.links[path])
+        if not path:
+            return FileStat(0, 0o40755, (0, 0, 2))
+        return FileStat(0, 0o100755, (0, 0, zlib.crc32(path.encode()))) if self.exists(path) else ABSENT
+
+    def same_files(self, one, other):
+        return one == other or not {one, other} & self.own_tables
+
+    def head(self, path, most):
+        content = self.read_bytes(path)
+        return content.decode("utf-8", "surrogateescape")[:most] if isinstance(content, bytes) else content
+
     def inode(self, path):
         return self.inodes.get(path, 1 if self.exists(path) else ABSENT)
 
@@ -86,8 +112,20 @@ class FakeHost:
         content = self.read_bytes(path)
         return len(content) if isinstance(content, bytes) else content
 
+    def tail(self, path, limit):
+        content = self.read_bytes(path)
+        if not isinstance(content, bytes):
+            return content
+        text = content[-limit:].decode("utf-8", "replace")
+        return text.partition("\n")[2] if len(content) > limit else text
+
     def mode(self, path):
-        return 0o644 if self._resolve(path) in self.files else ABSENT
+        path = self._resolve(path)
+        return self.modes.get(path, 0o644 if path in self.files else ABSENT)
+
+    def set_mode(self, path, mode):
+        self.writes.append((path, mode))
+        self.modes[path] = mode
 
     def installed(self, program):
         return any(argv[0] == program for argv in self.answers)
@@ -194,6 +232,15 @@ def dcb_batched(answers):
     told = [(number, answer.stderr) for number, answer in enumerate(answers, 1) if answer.rc]
     errors = "".join(f"{said.rstrip()}\nCommand failed -:{number}\n" for number, said in told)
     return Output(1 if told else 0, ",".join(objects) + "\n", errors)
+
+
+def start(host, pid, name, *held, exe=None, uid=0):
+    """A process that holds files open, of a program that lies where it should; ``uid`` is whose it is."""
+    exe = f"/usr/bin/{name}" if exe is None else exe
+    ids = f"\t{uid}" * 4
+    host.files |= {f"/proc/{pid}/comm": f"{name[:15]}\n", f"/proc/{pid}/status": f"Name:\t{name}\nUid:{ids}\n"}
+    host.files |= {exe.removesuffix(" (deleted)"): "program"}
+    host.links |= {f"/proc/{pid}/exe": exe, **{f"/proc/{pid}/fd/{3 + n}": file for n, file in enumerate(held)}}
 
 
 def ok(value):

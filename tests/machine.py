@@ -199,6 +199,8 @@ class LabHost(FakeHost):
         if not self.has(argv[0]):
             return super()._answer(argv)
         said = dispatch.answer(self.hardware, Request(argv[0], tuple(argv[1:]), 0, 1))
+        if said.program and argv[1:4] == ("link", "set", "dev"):
+            (self.hardware.node.down.discard if argv[-1] == "up" else self.hardware.node.down.add)(argv[4])
         if said.program:
             return Output(0, self.addresses if "addr" in argv else "[]" if "-j" in argv else "", "")
         return Output(said.rc, said.stdout, said.stderr)

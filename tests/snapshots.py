@@ -8,8 +8,10 @@ from gpufab_cli.module_utils.change import ABSENT
 from gpufab_cli.module_utils.desired import desired_text
 from gpufab_cli.module_utils.devices import Devices
 from gpufab_cli.module_utils.host import sha256
-from gpufab_cli.module_utils.node.files import LINKS, digests
+from gpufab_cli.module_utils.node import order
+from gpufab_cli.module_utils.node.files import digests, links
 from gpufab_cli.module_utils.node.seen import NodeSeen
+from gpufab_cli.module_utils.node.want import WAIT_S
 from gpufab_cli.module_utils.roce.seen import RoceSeen
 from gpufab_cli.module_utils.snapshot import Snapshot
 from tests import fabrics
@@ -34,7 +36,11 @@ def in_sync(host="gpu01", *, ports=None, lldpad=None, node=None, desired=None, n
 
 
 def node_seen(**changes):
-    return replace(NodeSeen(files=dict(digests(archive.digest())), links=dict(LINKS)), **changes)
+    python = "/usr/bin/python3"
+    ordered = order.wanted(WAIT_S, order.JOBS, {})
+    return replace(
+        NodeSeen(files=dict(digests(archive.digest())), links=links(python), python=python, order=ordered), **changes
+    )
 
 
 def _nic(port):

@@ -6,6 +6,7 @@ Ansible's and OpenSSH's own affair.
 
 import contextlib
 import json
+import locale
 import os
 import re
 import signal
@@ -183,6 +184,7 @@ class _Run:
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_FORCE_COLOR": "0",
             "ANSIBLE_DEPRECATION_WARNINGS": "False",
+            **({} if _has_locale() else {"LC_ALL": "C.UTF-8"}),
         }
 
     def _hear(self, event: Mapping[str, Any]) -> bool:
@@ -193,6 +195,18 @@ class _Run:
             self.said.append(said)
             self.listen(said)
         return False
+
+
+def _has_locale() -> bool:
+    """Whether the locale that the environment names is there, and of UTF-8: Ansible does not start otherwise."""
+    before = locale.setlocale(locale.LC_ALL)
+    try:
+        locale.setlocale(locale.LC_ALL, "")
+        return locale.nl_langinfo(locale.CODESET).upper() == "UTF-8"
+    except locale.Error:
+        return False
+    finally:
+        locale.setlocale(locale.LC_ALL, before)
 
 
 def _inventory(play: Play) -> str:

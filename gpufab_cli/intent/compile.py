@@ -86,4 +86,4 @@ def _host_wants(spec: FabricSpec, lock: Lock, host: Host) -> Wants:
         "mpi": mpi_want(spec, lock, host),
     }
     managed = {feature: want for feature, want in wants.items() if want is not None}
-    return {"node": node_want(managed), **managed}
+    return {"node": node_want(spec, managed), **managed}

@@ -9,9 +9,8 @@ from typing import Any
 
 from .change import ABSENT, Step, Unknown
 from .host import Host, HostError
+from .place import RUN as FOLDER
 from .texts import parse_json
-
-FOLDER = "/run/gpufab"
 
 
 def _file(step: Step) -> str:

@@ -84,6 +84,8 @@ class Step:
     ``users`` are those whose device the step takes away, in words; Unknown when that cannot be told.
     A step that is not ``undoable``, such as a reset, is left as it ended when it fails.
     ``undoes``: it is the way back of one that failed (:mod:`.before`).
+    ``apart``: its changes begin with devices that do not need one another; where it does not go as a whole, a restore
+    makes each device's on its own.
     """
 
     name: str
@@ -94,6 +96,12 @@ class Step:
     users: Union[Tuple[str, ...], Unknown] = ()
     undoable: bool = True
     undoes: bool = False
+    apart: bool = False
+
+    @property
+    def label(self) -> str:
+        """The step and its device: an operator looks for the one by its rail, for the other by its address."""
+        return self.name + (f" ({self.device})" if self.device and self.device not in self.name else "")
 
     @property
     def unknowns(self) -> Tuple[Change, ...]:

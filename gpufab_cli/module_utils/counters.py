@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Sequence, TextIO, Tuple
 from .devices import INFINIBAND, NET, PCI_DEVICES
 from .host import Output, Reader
 from .schema import PciAddress, decode
-from .texts import natural
+from .texts import natural, parse_json
 
 FILES = ("hw_counters/out_of_sequence", "hw_counters/packet_seq_err", "counters/symbol_error", "counters/link_downed")
 """Of an RDMA device's port 1 (Linux, Documentation/ABI/stable/sysfs-class-infiniband)."""
@@ -58,7 +58,7 @@ def _numbers(texts: Mapping[str, object]) -> Dict[str, int]:
 def answer(host: Reader, stdin: TextIO, stdout: TextIO, marker: str) -> bool:
     """Print the counters of the ports named on stdin, by PCI address; False when it names none."""
     try:
-        ports: List[str] = [decode(PciAddress, pci, "ports") for pci in json.load(stdin)["ports"]]
+        ports: List[str] = [decode(PciAddress, pci, "ports") for pci in parse_json(stdin.read())["ports"]]
     except (ValueError, KeyError, TypeError) as error:
         print(f"gpufab: ports on stdin: {error}", file=sys.stderr)  # noqa: T201
         return False

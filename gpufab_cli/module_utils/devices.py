@@ -162,6 +162,16 @@ def gather(host: Reader) -> Devices:
     return Devices(tuple(nics), tuple(found), numa.gather(host))
 
 
+def renamed(host: Reader, devices: Devices) -> bool:
+    """Whether a port has other netdevs or RDMA devices by now than it had when the devices were found."""
+    return any(
+        _list(host, f"{PCI_DEVICES}/{nic.pci}/{kind}") != tuple(device.name for device in found)
+        for nic in devices.nics
+        if not nic.is_vf
+        for kind, found in (("net", nic.netdevs), ("infiniband", nic.rdma))
+    )
+
+
 @dataclass(frozen=True)
 class _Uses:
     """What is known of all netdevs at once, by name."""
@@ -293,9 +303,9 @@ def _identity(info: Union[Mapping[str, Any], Unknown], pci: str) -> Dict[str, Op
     """Serial, PSID and firmware version of the card, as ``devlink dev info`` tells them."""
     if isinstance(info, Unknown):
         return {"serial": info, "psid": info, "fw_version": info}
-    entry = info.get(f"pci/{pci}")
+    entry = info.get(f"pci/{pci}", {})
     if not isinstance(entry, dict):
-        return {"serial": ABSENT, "psid": ABSENT, "fw_version": ABSENT}
+        return dict.fromkeys(("serial", "psid", "fw_version"), Unknown(f"devlink dev info: {pci} is no mapping"))
     return {
         "serial": _word(entry.get("serial_number")),
         "psid": _word(_nested(entry, "versions", "fixed", "fw.psid")),

@@ -10,13 +10,14 @@ import hashlib
 import os
 import stat
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Sequence, Tuple, Union
 
-from . import programs
+from . import programs, writing
 from .change import ABSENT, Absent, Unknown
 from .programs import SEARCH_PATH, HangError, HostError, Output
 from .queries import allowed, batch
+from .stats import StatReader, unreadable
 
 if TYPE_CHECKING:
     from . import nvml
@@ -49,19 +50,13 @@ class BusyLockError(HostError):
     """Another gpufab holds the node."""
 
 
-class Reader:
+class Reader(StatReader):
     """Reads a node. ``root`` is where its file system starts."""
 
     def __init__(self, root: str = "/") -> None:
-        self._root = root.rstrip("/")
+        super().__init__(root)
         # A tool that hung once is not asked again: eight ports would take eight time limits, and the audit with them.
         self._hung: Dict[str, str] = {}
-
-    def _path(self, path: str) -> str:
-        """Where it is. What a user's file calls a path may be none: no file's name can hold a NUL."""
-        if "\0" in path:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        return self._root + path
 
     def read(self, path: str) -> Text:
         """The text of a file without its trailing newline."""
@@ -69,7 +64,7 @@ class Reader:
             with open(self._path(path), encoding="utf-8", errors="surrogateescape") as stream:
                 return stream.read().rstrip("\n")
         except OSError as error:
-            return _unreadable(path, error)
+            return unreadable(path, error)
 
     def read_of_user(self, path: str) -> Text:
         """As :meth:`read`, of a file in a directory that is not root's own: no link, pipe or device is read there."""
@@ -81,9 +76,15 @@ class Reader:
                     return Unknown(f"{path}: no regular file with one name")
                 return stream.read(USERS_BYTES).rstrip("\n")
         except OSError as error:
-            return (
-                Unknown(f"{path}: a link is not followed") if error.errno == errno.ELOOP else _unreadable(path, error)
-            )
+            return Unknown(f"{path}: a link is not followed") if error.errno == errno.ELOOP else unreadable(path, error)
+
+    def head(self, path: str, most: int) -> Text:
+        """The first characters of a file, ``most`` at most, as they are."""
+        try:
+            with open(self._path(path), encoding="utf-8", errors="surrogateescape", newline="") as stream:
+                return stream.read(most)
+        except OSError as error:
+            return unreadable(path, error)
 
     def read_bytes(self, path: str) -> Union[bytes, Absent, Unknown]:
         """The bytes of a file."""
@@ -91,54 +92,32 @@ class Reader:
             with open(self._path(path), "rb") as stream:
                 return stream.read()
         except OSError as error:
-            return _unreadable(path, error)
+            return unreadable(path, error)
+
+    def tail(self, path: str, limit: int) -> Text:
+        """The whole lines among the last ``limit`` bytes of a file."""
+        try:
+            with open(self._path(path), "rb") as stream:
+                start = max(0, stream.seek(0, os.SEEK_END) - limit)
+                stream.seek(start)
+                text = stream.read(limit).decode("utf-8", "replace")
+        except OSError as error:
+            return unreadable(path, error)
+        return text.partition("\n")[2] if start else text
 
     def names(self, path: str) -> Names:
         """The names in a directory, sorted."""
         try:
             return tuple(sorted(os.listdir(self._path(path))))
         except OSError as error:
-            return _unreadable(path, error)
+            return unreadable(path, error)
 
     def link(self, path: str) -> Text:
         """Where a symbolic link points, as it is written."""
         try:
             return os.readlink(self._path(path))
         except OSError as error:
-            return ABSENT if error.errno == errno.EINVAL else _unreadable(path, error)
-
-    def inode(self, path: str) -> Union[int, Absent, Unknown]:
-        """The inode number of a file or link itself. In sysfs it is never used again while the system runs."""
-        try:
-            return os.lstat(self._path(path)).st_ino
-        except OSError as error:
-            return _unreadable(path, error)
-
-    def exists(self, path: str) -> bool:
-        """Whether there is something at the path."""
-        return "\0" not in path and os.path.lexists(self._path(path))
-
-    def size(self, path: str) -> Union[int, Absent, Unknown]:
-        """The size of a file in bytes."""
-        try:
-            return os.stat(self._path(path)).st_size
-        except OSError as error:
-            return _unreadable(path, error)
-
-    def free_bytes(self, path: str) -> Union[int, Unknown]:
-        """How much an unprivileged program could still write to the file system of a path."""
-        try:
-            found = os.statvfs(self._path(path))
-        except OSError as error:
-            return Unknown(f"{path}: {error.strerror or error}")
-        return found.f_bavail * found.f_frsize
-
-    def mode(self, path: str) -> Union[int, Absent, Unknown]:
-        """The permission bits of a file."""
-        try:
-            return stat.S_IMODE(os.stat(self._path(path)).st_mode)
-        except OSError as error:
-            return _unreadable(path, error)
+            return ABSENT if error.errno == errno.EINVAL else unreadable(path, error)
 
     def installed(self, program: str) -> bool:
         """Whether a program is there to be run."""
@@ -222,50 +201,32 @@ class Host(Reader):
     def set(self, path: str, value: str) -> None:
         """Write a value into an existing attribute of sysfs or configfs, as ``echo value > path`` would."""
         with _failing("write", path):
-            handle = os.open(self._path(path), os.O_WRONLY | os.O_TRUNC)
-            try:
-                os.write(handle, (value + "\n").encode())
-            finally:
-                os.close(handle)
+            writing.set_attribute(self._path(path), value)
 
     def patch(self, path: str, offset: int, content: bytes) -> None:
         """Write some bytes of an existing file in one go, such as a register of a device's configuration space."""
         with _failing("write", path):
-            handle = os.open(self._path(path), os.O_WRONLY)
-            try:
-                os.pwrite(handle, content, offset)
-            finally:
-                os.close(handle)
+            writing.patch(self._path(path), offset, content)
 
     def put(self, path: str, content: bytes, mode: int = 0o644) -> None:
         """Replace a regular file as a whole: readers see the old content or the new, also after a power cut."""
-        target = self._path(path)
-        temporary = f"{target}.{os.getpid()}.gpufab"
         with _failing("write", path):
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            try:
-                with open(temporary, "wb") as stream:
-                    stream.write(content)
-                    stream.flush()
-                    os.fchmod(stream.fileno(), mode)
-                    os.fsync(stream.fileno())
-                os.replace(temporary, target)
-            except OSError:
-                _discard(temporary)
-                raise
-            _sync_directory(os.path.dirname(target))
+            self._make_folders(path)
+            writing.replace(self._path(path), content, mode)
 
     def append(self, path: str, line: str, mode: int = 0o640) -> None:
-        """Append one line to a log and have it on disk before returning."""
-        target = self._path(path)
+        """Append one line to a log and have it on disk before returning, or leave the log as it is."""
         with _failing("append to", path):
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            handle = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
-            try:
-                os.write(handle, (line + "\n").encode("utf-8", "surrogateescape"))
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            self._make_folders(path)
+            writing.append(self._path(path), line.encode("utf-8", "surrogateescape"), mode)
+
+    def _make_folders(self, path: str) -> None:
+        writing.make_folders(self._root, os.path.dirname(path))
+
+    def set_mode(self, path: str, mode: int) -> None:
+        """Set the permission bits of a file or directory."""
+        with _failing("set the mode of", path):
+            os.chmod(self._path(path), mode)
 
     def rename(self, path: str, target: str) -> None:
         """Move a file within its file system."""
@@ -276,14 +237,14 @@ class Host(Reader):
         """Make ``path`` a symbolic link to ``target``, replacing what is there."""
         temporary = f"{self._path(path)}.{os.getpid()}.gpufab"
         with _failing("link", path):
-            os.makedirs(os.path.dirname(temporary), exist_ok=True)
+            self._make_folders(path)
             os.symlink(target, temporary)
             os.replace(temporary, self._path(path))
 
     def remove(self, path: str) -> None:
         """Remove a file or link; one that is already gone is fine."""
         with _failing("remove", path):
-            _discard(self._path(path))
+            writing.discard(self._path(path))
 
     def make_directory(self, path: str) -> None:
         """Make one directory, as configfs wants it: no parents; one that exists is fine."""
@@ -325,25 +286,6 @@ class Host(Reader):
 def sha256(content: bytes) -> str:
     """The digest by which file contents are compared and shown."""
     return "sha256:" + hashlib.sha256(content).hexdigest()
-
-
-def _unreadable(path: str, error: OSError) -> Union[Absent, Unknown]:
-    if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return ABSENT
-    return Unknown(f"{path}: {error.strerror or error}")
-
-
-def _discard(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)
-
-
-def _sync_directory(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

@@ -1,41 +1,76 @@
-"""Whether somebody uses the node: GPU compute processes, and programs that hold an RDMA device open."""
+"""Whether somebody uses the node or one of its devices: jobs on GPUs, programs and virtual machines, and the kernel.
+
+Asked immediately before each step with impact. A job that starts between the answer and the step is still possible: a
+node is drained first, and this is the last look.
+"""
 
 import re
-from typing import Tuple, Union
+from typing import Iterator, List, Mapping, Tuple, Union
 
+from . import kernel_users, vfs
 from .change import Unknown
 from .devices import Devices
 from .host import Reader
-from .processes import holders
-
-VERBS = r"/dev/infiniband/uverbs\d+"
-DAEMONS = frozenset(
-    ("opensm", "ibacm", "rdma-ndd", "iwpmd", "srp_daemon", "nv-hostengine", "nvidia-persiste", "nv-fabricmanage")
-)
-"""Daemons that keep a device open without running a job, by the kernel's 15 characters of their name."""
+from .vfs import Users, Vf
 
 
-def device_users(host: Reader, pci: str) -> Union[Tuple[str, ...], Unknown]:
-    """Who holds the RDMA device of one PCI function open, in words."""
-    names = host.names(f"/sys/bus/pci/devices/{pci}/infiniband_verbs")
-    nodes = "|".join(re.escape(name) for name in names) if isinstance(names, tuple) else ""
-    return _verbs_users(host, f"/dev/infiniband/({nodes})") if nodes else ()
+def device_users(host: Reader, pci: str) -> Users:
+    """Who uses one PCI function, in words: its VFs are lost to their users with it."""
+    if not pci:
+        return ()
+    below = vfs.read(host, pci)
+    held = vfs.holders(host, (pci, *(vf.pci for vf in below)))
+    return _together(_in_words(host, held, below), _kernel(host, pci))
 
 
-def users(host: Reader, devices: Devices) -> Union[Tuple[str, ...], Unknown]:
-    """Who uses the node now, in words; empty when it is idle. What cannot be told is not idle."""
+def users(host: Reader, devices: Devices, device: str = "") -> Users:
+    """Who uses the node now, in words; empty when it is idle. What cannot be told is not idle.
+
+    Args:
+        host: the node.
+        devices: what it has.
+        device: the PCI function about to be changed; "" for the whole node. Any job makes the node busy. Storage and
+            the like are there on a drained node too: they count where they work over this function, or may.
+    """
     compute = _compute(host) if any(gpu.driver == "nvidia" for gpu in devices.gpus) else ()
     if isinstance(compute, Unknown):
         return compute
-    verbs = _verbs_users(host, VERBS)
-    return verbs if isinstance(verbs, Unknown) else compute + verbs
+    below = tuple(vf for nic in devices.nics if not nic.is_vf for vf in vfs.read(host, nic.pci))
+    return _together(compute, _in_words(host, vfs.holders(host), below), _kernel(host, device))
 
 
-def _verbs_users(host: Reader, pattern: str) -> Union[Tuple[str, ...], Unknown]:
-    found = holders(host, pattern)
+def _together(*parts: Users) -> Users:
+    found: List[str] = []
+    for part in parts:
+        if isinstance(part, Unknown):
+            return part
+        found += part
+    return vfs.some(found)
+
+
+def _in_words(host: Reader, held: vfs.Holders, below: Tuple[Vf, ...]) -> Users:
+    if isinstance(held, Unknown):
+        return held
+    return (
+        *_holders(held, {vf.pci: f"VF {vf.index} ({vf.pci})" for vf in below}),
+        *(words for vf in below for words in vfs.elsewhere(host, vf)),
+    )
+
+
+def _holders(held: vfs.Held, names: Mapping[str, str]) -> Iterator[str]:
+    for file, processes in held.holders.items():
+        functions = sorted(held.files[file])
+        what = ", ".join(names.get(pci, pci) for pci in functions)
+        if not set(functions) & set(names):
+            what = "an RDMA device" if "/infiniband/" in file.path else f"{what or 'a device'} through VFIO"
+        yield from (f"{process.name} (process {process.pid}) holds {what}" for process in processes)
+
+
+def _kernel(host: Reader, device: str) -> Users:
+    found = kernel_users.find(host)
     if isinstance(found, Unknown):
         return found
-    return tuple(f"{p.name} (process {p.pid}) holds an RDMA device" for p in found if p.name not in DAEMONS)
+    return tuple(user.words for user in found if not device or user.functions is None or device in user.functions)
 
 
 def _compute(host: Reader) -> Union[Tuple[str, ...], Unknown]:

@@ -5,16 +5,19 @@ Such a port is never touched without its own consent (``management-port``), what
 
 import ipaddress
 import re
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Set, Tuple, Union
 
 from .change import Unknown
+from .daemons import named
 from .host import Reader
-from .processes import Connection, connections, open_files, processes
+from .processes import Connection, connections, open_files
 from .texts import parse_json
 
 NET = "/sys/class/net"
 NVME = "/sys/class/nvme"
 NETWORK_FILESYSTEMS = ("nfs", "nfs4", "ceph", "cifs", "smb3", "lustre")
+SSH_DAEMONS = ("sshd", "sshd-session", "sshd-auth")
+"""OpenSSH's server, in one program or, since 9.8, in several."""
 STORAGE_PORTS = (3260, 4420)
 """Well-known ports of an iSCSI and of an NVMe-oF target (IANA)."""
 
@@ -36,9 +39,11 @@ def carried(
     """
     if isinstance(interfaces, Unknown):
         return interfaces
-    addresses = {_canonical(text.partition("/")[0]): name for name, texts in interfaces.items() for text in texts}
+    addresses = {canonical(text.partition("/")[0]): name for name, texts in interfaces.items() for text in texts}
     uses: Uses = {}
-    established = tuple(connections(host))  # once: the kernel goes through all its hash table to print it
+    established = connections(host)  # once: the kernel goes through all its hash table to print it
+    if isinstance(established, Unknown):
+        return established
     for source in (_ssh, _default_route, _storage):
         problem = source(host, established, addresses, uses)
         if problem is not None:
@@ -81,16 +86,18 @@ def addresses(host: Reader) -> Union[Dict[str, Tuple[str, ...]], Unknown]:
         return Unknown("ip -j addr show: printed no interface at all")
     if not all(row.get("ifname") for row in rows):
         return Unknown("ip -j addr show: printed an interface without a name")
-    return {row["ifname"]: tuple(_texts(row.get("addr_info", ()))) for row in rows}
+    if not all("addr_info" in row and all(_is_address(entry) for entry in row["addr_info"]) for row in rows):
+        return Unknown("ip -j addr show: printed an interface without its addresses")
+    return {row["ifname"]: tuple(f"{e['local']}/{e['prefixlen']}" for e in row["addr_info"]) for row in rows}
 
 
-def _texts(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    for entry in entries:
-        if "local" in entry:
-            yield f"{entry['local']}/{entry.get('prefixlen')}"
+def _is_address(entry: Mapping[str, Any]) -> bool:
+    """Every address has both, down to those of point-to-point links (iproute2 ip/ipaddress.c, print_addrinfo)."""
+    return isinstance(entry.get("local"), str) and type(entry.get("prefixlen")) is int
 
 
-def _canonical(address: str) -> str:
+def canonical(address: str) -> str:
+    """An address in its one usual form; any other text as it is."""
     try:
         return str(ipaddress.ip_address(address))
     except ValueError:
@@ -103,15 +110,13 @@ def _note(uses: Uses, netdev: Union[str, None], what: str) -> None:
 
 
 def _ssh(host: Reader, established: Established, addresses: Mapping[str, str], uses: Uses) -> Union[Unknown, None]:
-    """Established connections that a process named sshd holds, and nothing that only looks like one."""
+    """Established connections that root's sshd holds, which keeps them open beside the user's own part."""
     sockets: Set[str] = set()
-    for process in processes(host):
-        if not process.name.startswith("sshd"):
-            continue
+    for process in named(host, SSH_DAEMONS):
         files = open_files(host, process)
         if isinstance(files, Unknown):
             return files
-        sockets |= {file[len("socket:[") : -1] for file in files if file.startswith("socket:[")}
+        sockets |= {file[len("socket:[") : -1] for file in files.values() if file.startswith("socket:[")}
     for connection in established:
         problem = _connected(host, connection, addresses, "ssh", uses) if connection.inode in sockets else None
         if problem is not None:
@@ -126,7 +131,7 @@ def _connected(
 
     Hosts that speak BGP to their switches have their address on ``lo`` or a dummy and a route over every rail.
     """
-    netdev, remote = addresses.get(_canonical(connection.local)), _canonical(connection.remote)
+    netdev, remote = addresses.get(canonical(connection.local)), canonical(connection.remote)
     _note(uses, netdev, what)
     if remote in addresses or not (netdev is None or _sends_nothing(host, netdev)):
         return None
@@ -142,12 +147,27 @@ def _sends_nothing(host: Reader, netdev: str) -> bool:
 
 def _routed(host: Reader, remote: str, what: str, uses: Uses) -> Union[Unknown, None]:
     """Note the netdev that leads to an address."""
+    netdevs = routed(host, remote)
+    if isinstance(netdevs, Unknown):
+        return netdevs
+    for netdev in netdevs:
+        _note(uses, netdev, what)
+    return None
+
+
+def routed(host: Reader, remote: str) -> Union[Tuple[str, ...], Unknown]:
+    """The netdevs that lead to an address."""
     rows = _json(host, "ip", "-j", "route", "get", remote)
     if isinstance(rows, Unknown):
         return rows
-    for row in rows:
-        _note(uses, row.get("dev"), what)
-    return None
+    if not all(_leads_somewhere(row) for row in rows):
+        return Unknown(f"ip -j route get {remote}: printed a route without a device")
+    return tuple(row["dev"] for row in rows if row.get("dev"))
+
+
+def _leads_somewhere(row: Mapping[str, Any]) -> bool:
+    """Whether a route has a device, or several, or is one that goes nowhere by its type: blackhole, unreachable."""
+    return bool(row.get("dev") or row.get("nexthops") or row.get("type"))
 
 
 def _default_route(host: Reader, _: Established, __: Mapping[str, str], uses: Uses) -> Union[Unknown, None]:
@@ -155,6 +175,8 @@ def _default_route(host: Reader, _: Established, __: Mapping[str, str], uses: Us
         rows = _json(host, "ip", "-j", family, "route", "show", "default")
         if isinstance(rows, Unknown):
             return rows
+        if not all(_leads_somewhere(row) for row in rows):
+            return Unknown(f"ip -j {family} route show default: printed a route without a device")
         for row in rows:
             hops = [row, *row.get("nexthops", ())]
             for hop in hops:
@@ -164,7 +186,7 @@ def _default_route(host: Reader, _: Established, __: Mapping[str, str], uses: Us
 
 def _storage(host: Reader, established: Established, addresses: Mapping[str, str], uses: Uses) -> Union[Unknown, None]:
     for connection in established:
-        if connection.remote_port in STORAGE_PORTS and _canonical(connection.remote) not in addresses:
+        if connection.remote_port in STORAGE_PORTS and canonical(connection.remote) not in addresses:
             problem = _connected(host, connection, addresses, "storage", uses)
             if problem is not None:
                 return problem
@@ -232,13 +254,14 @@ def _spread_to_lower(host: Reader, uses: Uses) -> None:
     queue = list(uses)
     while queue:
         upper = queue.pop()
-        for lower in _lower(host, upper):
+        for lower in lower_netdevs(host, upper):
             if not uses[upper] <= uses.setdefault(lower, set()):
                 uses[lower] |= uses[upper]
                 queue.append(lower)
 
 
-def _lower(host: Reader, netdev: str) -> Iterator[str]:
+def lower_netdevs(host: Reader, netdev: str) -> Iterator[str]:
+    """The netdevs directly below one, and that of its port below a VF's."""
     if _sends_nothing(host, netdev) and host.exists(f"{NET}/{OVS_DATAPATH}"):
         # An internal port of Open vSwitch shows nothing below it; any uplink of the datapath may carry it.
         yield OVS_DATAPATH

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any, Callable, List, Optional, Tuple, Union
 
 from .change import ABSENT, Absent, Unknown
+from .texts import parse_json
 
 LIBRARY = "libnvidia-ml.so.1"
 
@@ -127,7 +128,7 @@ def ask(kind: Callable[[Any], Any], question: Callable[[Any], Any], seconds: flo
     if text is None:
         return Unknown(f"NVML did not answer within {seconds:.0f} s")
     try:
-        answer = json.loads(text)
+        answer = parse_json(text)
     except ValueError:
         return Unknown("NVML ended the process that asked it")
     return Unknown(answer["error"]) if "error" in answer else answer["value"]

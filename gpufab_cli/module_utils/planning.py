@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Dict, Mapping
 
-from . import desired, record
+from . import access, desired, journal, record
 from .change import Plan
 from .devices import gather as gather_devices
 from .feature import Feature
@@ -40,12 +40,17 @@ def take(
         wishes={name: desired.wish_digest(name, want) for name, want in wants.items()},
         records={name: record.read(host, name) for name in wants},
         kernel=_line(host, "/proc/sys/kernel/osrelease"),
+        cut_off=journal.cut_off(host) if host.uid() == 0 else (),  # nobody else may read it, which is told anyway
+        modes=access.read(host) if access.FEATURE in wants else {},
     )
 
 
 def plan(feature: Feature, snapshot: Snapshot, want: Any, *, keep: bool = True) -> Plan:
     """The feature's own plan, behind the step that keeps its wish on the node (``keep``; a restore only reads it)."""
     own = record.without_stuck(feature.plan(snapshot, want), snapshot.records[feature.name], snapshot.boot_id)
+    own = replace(own, findings=own.findings + journal.findings(snapshot.cut_off, feature.name))
+    if feature.name == access.FEATURE:
+        return access.added(own, snapshot.modes)
     if not (keep and feature.restored):
         return own
     step = desired.persist_step(feature.name, want, snapshot.desired[feature.name])

@@ -6,13 +6,13 @@ brings back the wishes kept on the node; it is what the systemd units start. Eac
 compiled anew whenever the program starts.
 """
 
-import json
 import os
 import sys
 from typing import Callable, Dict, Iterable, List, TextIO
 
 from .host import Host, HostError, Reader
 from .schema import SchemaError, decode
+from .texts import parse_json
 
 MARKER = "--- gpufab snapshot 1 ---"
 OK, FAILED, USAGE = 0, 1, 2
@@ -25,12 +25,12 @@ def collect(host: Reader, stdin: TextIO, stdout: TextIO) -> int:
     from .features import FEATURES, WANT_TYPES
 
     try:
-        data = json.load(stdin)
+        data = parse_json(stdin.read())
         wants = {name: decode(WANT_TYPES[name], raw, name) for name, raw in data["wants"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         print(f"gpufab: wishes on stdin: {error}", file=sys.stderr)  # noqa: T201
         return USAGE
-    text = snapshot.dumps(planning.take(host, FEATURES, wants, stumbling=True))
+    text = snapshot.within(planning.take(host, FEATURES, wants, stumbling=True))
     stdout.write(f"{MARKER}\n{text}\n")
     return OK
 
@@ -80,12 +80,16 @@ def _bind(argv: List[str]) -> int:
 
 def _restore(argv: List[str]) -> int:
     """What the systemd units start."""
+    from . import arrival
     from .restore import find_phase, restore
 
-    phase = find_phase(argv)
+    words, seconds = arrival.split(argv)
+    phase = find_phase(words)
     if phase is None:
         return _usage()
-    return OK if restore(Host(), phase) else FAILED
+    host = Host()
+    good = arrival.brought(host, phase.name, phase.device, seconds, lambda: restore(host, phase))
+    return OK if good else FAILED
 
 
 def _usage() -> int:

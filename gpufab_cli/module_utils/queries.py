@@ -41,6 +41,7 @@ ALLOWED: Tuple[Tuple[str, ...], ...] = (
     ("nvidia-smi", "-i", PCI, "--query-supported-clocks=gpu_bus_id,memory,graphics", CSV),
     ("systemctl", "show", "--property=Id,LoadState,ActiveState,UnitFileState,Job", UNIT, UNIT, UNIT, UNIT, UNIT),
     ("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", UNIT, UNIT),
+    ("systemctl", "show", "--property=Id,After", r"\*"),
     ("systemctl", "show", MEMORY_LIMIT, UNIT),
     ("modinfo", "-F", "version", "nvidia"),
     ("nv-fabricmanager", "--version"),

@@ -15,6 +15,8 @@ from .schema import SchemaError, decode, encode
 from .texts import parse_json
 
 FOLDER = "/var/lib/gpufab/record"
+NESTING = 16
+"""Levels of a record: a snapshot holds it some levels down, and must stay readable."""
 MANAGEMENT = "/var/lib/gpufab/management-ports.json"
 
 
@@ -44,8 +46,8 @@ def read(host: Reader, feature: str) -> Record:
     if not isinstance(text, str):
         return text
     try:
-        entries: Tuple[Entry, ...] = decode(Tuple[Entry, ...], parse_json(text))
-    except (ValueError, SchemaError) as error:
+        entries: Tuple[Entry, ...] = decode(Tuple[Entry, ...], parse_json(text, NESTING))
+    except ValueError as error:
         return Unknown(f"{_file(feature)}: {error}")
     return entries
 

@@ -10,7 +10,9 @@ import enum
 import functools
 import itertools
 import json
+import math
 import re
+import sys
 from typing import (
     Annotated,
     Any,
@@ -47,6 +49,19 @@ class MisfitError(SchemaError):
         return SchemaError(f"{found or 'value'}: {self}")
 
 
+SHOWN = 200
+"""So many characters of a value that does not fit are shown."""
+
+
+def shown(value: Any) -> str:
+    """A value as Python writes it, cut; where even that fails, as of a number of 5000 digits, its type."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):
+        return f"a {type(value).__name__}"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
 @dataclasses.dataclass(frozen=True)
 class Range:
     """An integer constraint: ``low <= value <= high``."""
@@ -57,7 +72,7 @@ class Range:
     def check(self, value: Any) -> None:
         """Raise :class:`MisfitError` unless the value lies in the range."""
         if not self.low <= value <= self.high:
-            raise MisfitError(f"{value} is not in {self.low}..{self.high}")
+            raise MisfitError(f"{shown(value)} is not in {self.low}..{self.high}")
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Dict[str, Any]]) -> Dict[str, Any]:
         return {**handler(source), "ge": self.low, "le": self.high}
@@ -73,7 +88,7 @@ class Pattern:
     def check(self, value: Any) -> None:
         """Raise :class:`MisfitError` unless the whole string matches."""
         if not re.fullmatch(self.regex, value):
-            raise MisfitError(f"{value!r} is not {self.meaning}")
+            raise MisfitError(f"{shown(value)} is not {self.meaning}")
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Dict[str, Any]]) -> Dict[str, Any]:
         return {**handler(source), "pattern": f"^(?:{self.regex})$"}
@@ -140,6 +155,8 @@ _AS_THEY_ARE = frozenset({str, int, bool, float, type(None)})
 def encode(value: Any) -> Any:
     """Plain JSON data for a value; fields that are ``None`` are left out of dataclasses."""
     kind: Any = type(value)
+    if kind is float and not math.isfinite(value):
+        return {"unknown": f"{value} is no number"}  # JSON has no infinity
     if kind in _AS_THEY_ARE:
         return value
     if isinstance(value, Unknown):
@@ -175,6 +192,8 @@ def decode(kind: Any, data: Any, path: str = "") -> Any:
         return _decoder(kind)(data)
     except MisfitError as error:
         raise error.of(path) from None
+    except RecursionError as error:
+        raise SchemaError(f"{path or 'value'}: nested too deeply") from error
 
 
 Decoder = Callable[[Any], Any]
@@ -213,16 +232,21 @@ def _plain(kind: Any) -> Decoder:
     if kind is type(None):
         return _one_of((None,), "null")
     if kind is float:
-        return lambda data: float(_expect(type(data) in (int, float), data, "a number"))
+        return lambda data: float(_expect(_is_number(data), data, "a number"))
     return lambda data: data if type(data) is kind else _misfit(data, f"of type {kind.__name__}")
 
 
 def _misfit(data: Any, wanted: str) -> Any:
-    raise MisfitError(f"{data!r} is not {wanted}")
+    raise MisfitError(f"{shown(data)} is not {wanted}")
 
 
 def _expect(good: bool, data: Any, wanted: str) -> Any:
     return data if good else _misfit(data, wanted)
+
+
+def _is_number(data: Any) -> bool:
+    """Whether it is one that a float can hold."""
+    return type(data) in (int, float) and -sys.float_info.max <= data <= sys.float_info.max
 
 
 def _is_unknown(data: Any) -> bool:

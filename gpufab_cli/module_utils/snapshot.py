@@ -1,11 +1,12 @@
 """One look at a node: its devices, what every asked-for feature saw, and at which boot."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Mapping, Tuple, Union
 
 from .change import Absent, Unknown
 from .devices import Devices
+from .journal import CutOffs
 from .record import Record
 from .schema import SchemaError, decode, encode
 from .texts import parse_json
@@ -33,6 +34,32 @@ class Snapshot:
     """Features that have no Seen, as an unexpected exception came in between, and which."""
     format: int = FORMAT
     kernel: str = ""
+    cut_off: CutOffs = ()
+    """The steps that the node's journal shows as begun and not ended."""
+    modes: Dict[str, Union[int, Absent, Unknown]] = field(default_factory=dict)
+    """Permission bits of what users must reach and of gpufab's own folders; only where the node itself is looked at."""
+
+
+MOST = 6 << 20
+"""Characters of a snapshot that a node sends. Who collects it cuts off, and loses all of it, at 8 MiB."""
+
+
+def within(snapshot: Snapshot, most: int = MOST) -> str:
+    """The snapshot as JSON of bounded length: what is too long for it is left out by features, the longest first.
+
+    A user can make some of them longer, by what he tells his jobs or by how many he runs; the others are to be seen.
+    """
+    text = dumps(snapshot)
+    sizes = {name: len(json.dumps(encode(seen))) for name, seen in snapshot.seen.items()} if len(text) > most else {}
+    for name in sorted(sizes, key=lambda feature: sizes[feature], reverse=True):
+        if len(text) <= most:
+            break
+        seen = {feature: found for feature, found in snapshot.seen.items() if feature != name}
+        why = f"{sizes[name]} characters were found, too many to be sent"
+        records = {**snapshot.records, name: Unknown(why)}
+        snapshot = replace(snapshot, seen=seen, records=records, stumbles={**snapshot.stumbles, name: why})
+        text = dumps(snapshot)
+    return text
 
 
 def dumps(snapshot: Snapshot) -> str:

@@ -1,6 +1,7 @@
 """What programs and kernel files print, taken with suspicion: it may be coloured, cut, garbled or endless."""
 
 import json
+import math
 import re
 from typing import Any, Optional
 
@@ -28,16 +29,50 @@ def natural(text: object) -> Optional[int]:
     return None
 
 
-def parse_json(text: str) -> Any:
-    """Any JSON.
+NESTING = 64
+"""No tool, record or snapshot comes near so many levels; a thousand would end whoever walks through them."""
+_WHOLE = 24
+"""Characters of a whole number: the largest of 64 bits has 20."""
+
+
+def parse_json(text: str, nesting: int = NESTING) -> Any:
+    """JSON as RFC 8259 has it, without infinities, of whole numbers that a counter can hold.
+
+    Args:
+        text: what was read.
+        nesting: how many levels of lists and objects it may have.
 
     Raises:
-        ValueError: it is none, or nested deeper than Python can follow.
+        ValueError: it is none, nested too deeply, or has a number that no computer's counter holds.
     """
     try:
-        return json.loads(text)
+        data = json.loads(text, parse_constant=_no_number, parse_int=_whole, parse_float=_finite)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+    level = [data] if isinstance(data, (dict, list)) else []
+    for _ in range(nesting):
+        inner = (child for item in level for child in (item.values() if isinstance(item, dict) else item))
+        level = [child for child in inner if isinstance(child, (dict, list))]
+        if not level:
+            return data
+    raise ValueError("nested too deeply")
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _WHOLE:
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    found = float(digits)
+    if not math.isfinite(found):
+        raise ValueError(f"{digits[:_WHOLE]} is too large a number")
+    return found
 
 
 def blame(error: BaseException) -> str:

@@ -31,5 +31,19 @@ def show(
     return blocks
 
 
+def after(host: Reader) -> Union[Dict[str, Tuple[str, ...]], Unknown]:
+    """Every unit that systemd knows of, and the units that it comes after."""
+    output = host.query("systemctl", "show", "--property=Id,After", "*")
+    if isinstance(output, Unknown):
+        return output
+    if output.rc != 0:
+        return Unknown(f"systemctl show: {output.error}")
+    blocks = tuple(_block(text) for text in output.whole.strip("\n").split("\n\n"))
+    # A property without a value is not printed; on a node that runs some unit comes after another.
+    if not all("Id" in block for block in blocks) or not any("After" in block for block in blocks):
+        return Unknown("systemctl show: printed what no known release prints")
+    return {block["Id"]: tuple(block.get("After", "").split()) for block in blocks}
+
+
 def _block(text: str) -> Block:
     return {name: value for name, sign, value in (line.partition("=") for line in text.splitlines()) if sign}

@@ -2,20 +2,37 @@
 
 import re
 from dataclasses import dataclass
-from typing import Dict, Tuple, Union
+from typing import Iterable, Mapping, Optional, Tuple, Union
 
+from . import daemons, device_files, processes
 from .change import Absent, Unknown
+from .device_files import Files
 from .devices import INFINIBAND, NET, PCI_DEVICES
 from .host import Reader
-from .idle import DAEMONS
-from .processes import Process, held_files
+from .processes import DeviceFile, Process
 from .texts import natural
 
-HELD = r"/dev/(vfio/\d+|infiniband/uverbs\d+)"
 VFIO = "vfio"
+MOST = 12
+"""So many users are named; the others are counted. A user may have any number of processes."""
 
-Holders = Union[Dict[str, Tuple[Process, ...]], Unknown]
 Users = Union[Tuple[str, ...], Unknown]
+
+
+@dataclass(frozen=True)
+class Held:
+    """The device files of the node, and of each that is in use the processes that hold it, daemons left out."""
+
+    files: Files
+    holders: Mapping[DeviceFile, Tuple[Process, ...]]
+
+    def by(self, *functions: str) -> Tuple[Process, ...]:
+        """Who holds devices of some functions."""
+        own = [file for file, pcis in self.files.items() if pcis & frozenset(functions)]
+        return tuple(dict.fromkeys(process for file in own for process in self.holders.get(file, ())))
+
+
+Holders = Union[Held, Unknown]
 
 
 @dataclass(frozen=True)
@@ -70,28 +87,45 @@ def _names(host: Reader, pci: str, kind: str) -> Tuple[str, ...]:
     return names if isinstance(names, tuple) else ()
 
 
-def holders(host: Reader) -> Holders:
-    """Who holds VFIO groups and verbs devices open, by file: one look at all processes, for all VFs."""
-    return held_files(host, HELD)
+def holders(host: Reader, functions: Optional[Iterable[str]] = None) -> Holders:
+    """Who holds the devices of some functions open, by default of all: one look at all processes."""
+    files = device_files.find(host)
+    if not isinstance(files, Unknown) and functions is not None:
+        files = device_files.of(files, functions)
+    found = files if isinstance(files, Unknown) else processes.holders(host, files)
+    if isinstance(files, Unknown) or isinstance(found, Unknown):
+        return files if isinstance(files, Unknown) else found  # type: ignore[return-value]
+    excused = {p: daemons.is_idle(host, p) for p in dict.fromkeys(p for held in found.values() for p in held)}
+    return Held(files, {file: tuple(p for p in held if not excused[p]) for file, held in found.items()})
 
 
 def users(host: Reader, vf: Vf, held: Holders) -> Users:
     """Who uses a VF, in words: a virtual machine or another user-space driver, a container, a bridge, verbs."""
     if isinstance(held, Unknown):
         return held
-    group = str(host.link(f"{PCI_DEVICES}/{vf.pci}/iommu_group")).rpartition("/")[2]
-    verbs = _names(host, vf.pci, "infiniband_verbs")
-    files = [f"/dev/vfio/{group}", *(f"/dev/infiniband/{name}" for name in verbs)]
-    processes = [p for file in files for p in held.get(file, ()) if p.name not in DAEMONS]
-    found = [f"{p.name} (process {p.pid}) holds VF {vf.index} ({vf.pci})" for p in processes]
-    # sysfs shows only the netdevs of the reader's own network namespace; the directory shows that there is one.
-    if vf.driver and not vf.driver.startswith(VFIO) and host.names(f"{PCI_DEVICES}/{vf.pci}/net") == ():
-        found.append(f"the netdev of VF {vf.index} ({vf.pci}) is in another network namespace")
+    found = [f"{p.name} (process {p.pid}) holds VF {vf.index} ({vf.pci})" for p in held.by(vf.pci)]
+    found += elsewhere(host, vf)
     for netdev in vf.netdevs:
         entries = host.names(f"{NET}/{netdev}")
         uppers = [name[6:] for name in (entries if isinstance(entries, tuple) else ()) if name.startswith("upper_")]
         found += [f"{upper} is on top of {netdev} (VF {vf.index})" for upper in uppers]
-    return tuple(found)
+    return some(found)
+
+
+def elsewhere(host: Reader, vf: Vf) -> Tuple[str, ...]:
+    """Whether a container or the like has the VF's netdev, in words.
+
+    sysfs shows only the netdevs of the reader's own network namespace; the directory shows that there is one.
+    """
+    if vf.driver and not vf.driver.startswith(VFIO) and host.names(f"{PCI_DEVICES}/{vf.pci}/net") == ():
+        return (f"the netdev of VF {vf.index} ({vf.pci}) is in another network namespace",)
+    return ()
+
+
+def some(found: Iterable[str]) -> Tuple[str, ...]:
+    """Each once; of many the first, and how many more there are."""
+    words = tuple(dict.fromkeys(found))
+    return words if len(words) <= MOST else (*words[:MOST], f"and {len(words) - MOST} more")
 
 
 def rdma_guid(host: Reader, vf: Vf) -> Union[str, Absent, Unknown]:

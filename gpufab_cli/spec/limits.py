@@ -18,10 +18,14 @@ def _plain(name: str) -> str:
     return name
 
 
+Service = Annotated[ServiceName, AfterValidator(_plain)]
+"""A service by its name, without .service."""
+
+
 class Limits(Model):
     """Resource limits of logins and of the services that start jobs."""
 
     memlock: Size
     """Memory that a process may lock, as RDMA does with all it registers: unlimited, or a size such as 512M or 64G."""
-    services: tuple[Annotated[ServiceName, AfterValidator(_plain)], ...] = JOB_STARTERS
+    services: tuple[Service, ...] = JOB_STARTERS
     """Services that start jobs, without .service; those that a host does not have are passed over."""

@@ -27,6 +27,7 @@ from gpufab_cli.spec.numa import Numa
 from gpufab_cli.spec.outputs import OutputName, output_faults
 from gpufab_cli.spec.override import overridden
 from gpufab_cli.spec.packages import Nccl, Rdma
+from gpufab_cli.spec.restore import Restore
 from gpufab_cli.spec.rollout import Rollout
 from gpufab_cli.spec.sriov import FirmwareList, Kernel, SriovList
 from gpufab_cli.spec.tuning import Buffers, Cable, Dcqcn
@@ -256,7 +257,7 @@ class Connection(Model):
     become: Become = "sudo"
     """How root is gained: sudo (sudo -n, it never asks) or none."""
     python: AbsolutePath = "/usr/bin/python3"
-    """The Python on the nodes, 3.9 or newer."""
+    """The Python on the nodes, 3.9 or newer. On a local file system: it also starts the restore before the network."""
     ssh_config: FilePath | None = None
     """The site's own ssh_config, relative to fabric.yml."""
 
@@ -278,6 +279,8 @@ class FabricSpec(Model):
     """How every host is reached, by Ansible and by the audit alike."""
     accept: tuple[Waiver, ...] = ()
     """Deviations that are lived with for a time; they stay visible in the audit."""
+    restore: Restore = Restore()
+    """How long a node that boots waits for its ports."""
     rollout: Rollout = Rollout()
     """In which portions gpufab apply goes over the fabric."""
     drain: Hook | None = None

@@ -1,7 +1,8 @@
 """pytest's side of the suite: which tests there are for which node and port, and what a test is given.
 
 Every node is read once, before its tests, and several nodes at once. What cannot be read is skipped with its reason; a
-run in which nothing failed but something was skipped exits 3, for unknown is not a pass.
+run in which nothing failed but something was skipped exits 3, for unknown is not a pass. A test that compares nothing
+fails, and so does a run without a test.
 """
 
 import os
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 
 from gpufab_cli.errors import Exit
+from gpufab_cli.verify import power
+from gpufab_cli.verify.compare import comparing
 from gpufab_cli.verify.expected import Card, Link, Node, Port, expected
 from gpufab_cli.verify.port import PortReading
 from gpufab_cli.verify.reading import Reading, UnreachableError, UnreadableError, read_all
@@ -42,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Load what is expected."""
     config.addinivalue_line("markers", "manages(name): only for ports that are wanted to have this setting")
     config.addinivalue_line("markers", "wishes(feature, key...): what it proves; only for nodes that are to have it")
+    config.addinivalue_line("markers", "of_gpus(name...): only for nodes that are to have any of these on some GPU")
     config.stash[NODES] = expected(config.getoption("--fabric"), config.getoption("--limit"))
     config.stash[READINGS] = {}
     results = config.stash[RESULTS] = Results()
@@ -59,7 +63,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("subject", wanted, ids=str, indirect=True)
     else:
         paths = [mark.args for mark in metafunc.definition.iter_markers("wishes")]
-        nodes = tuple(node for node in nodes if all(node.wishes_for(path) for path in paths))
+        gpus = [name for mark in metafunc.definition.iter_markers("of_gpus") for name in mark.args]
+        nodes = tuple(
+            node
+            for node in nodes
+            if all(node.wishes_for(path) for path in paths)
+            and (not gpus or any(power.wanted(node.wishes["dvfs"], name) for name in gpus))
+        )
         metafunc.parametrize("subject", nodes, ids=str, indirect=True)
 
 
@@ -88,15 +98,41 @@ def host_of(item: pytest.Item) -> str:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
     """Read the nodes that are left after ``-k``. Of one that cannot be reached a single test stands for all."""
     items[:] = [item for item in items if subject_of(item)]
     config.stash[CHECKED] = {(host_of(item), feature) for item in items for feature in features_of(item)}
     yield
+    if not items:
+        items.append(NothingChecked.from_parent(session, name="something_checked", expression=config.option.keyword))
+        return
     hosts = {host_of(item) for item in items}
     if not config.option.collectonly:
         config.stash[READINGS] = read_all([node for node in config.stash[NODES] if node.host in hosts])
     items[:] = list(_without_unreachable(items, config.stash[READINGS]))
+
+
+class NothingChecked(pytest.Item):
+    """Stands for a run that would check nothing, and fails: it proves nothing, and must not look as if it did."""
+
+    def __init__(self, *, expression: str, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._expression = expression
+
+    def runtest(self) -> None:
+        """Fail.
+
+        Raises:
+            AssertionError: always.
+        """
+        why = f"-k {self._expression}: no check matches" if self._expression else "nothing is wanted of these hosts"
+        raise AssertionError(f"nothing was checked: {why}")
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:  # noqa: ARG002
+        """The one line."""
+        return str(excinfo.value)
 
 
 def _without_unreachable(
@@ -113,9 +149,10 @@ def _without_unreachable(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, None, None]:
-    """A value that cannot be read is unknown: skipped, with the reason."""
+    """A value that cannot be read is unknown: skipped, with the reason. A test that compares nothing fails."""
     try:
-        yield
+        with comparing():
+            yield
     except UnreadableError as error:
         pytest.skip(str(error))
 

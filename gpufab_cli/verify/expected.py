@@ -36,8 +36,10 @@ class Port:
         return f"{self.host}-{self.rail}"
 
     def wanted(self, name: str) -> Any:
-        """What is wanted of the port's device or of its QoS settings; None: nothing is."""
-        return self.settings[name] if name in self.settings else getattr(self, name)
+        """What is wanted of the port's device or of its QoS settings; None: nothing is, nor anything in it."""
+        found = self.settings[name] if name in self.settings else getattr(self, name)
+        nothing = isinstance(found, Mapping) and all(value is None for value in found.values())
+        return None if nothing else found
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gpufab_cli.verify.reading import UnreadableError
+from gpufab_cli.verify.reading import NOT_READ, UnreadableError
 
 PRIORITIES = 8
 _GID = re.compile(r"[0-9]+ ((?:[0-9a-f]{4}:){7}[0-9a-f]{4}) (.+)")
@@ -186,11 +186,11 @@ def _words(line: str) -> list[str]:
     return line.removeprefix("*").split()
 
 
-def v2_gids(text: str) -> Iterator[ipaddress.IPv6Address]:
+def v2_gids(lines: Sequence[str]) -> Iterator[ipaddress.IPv6Address]:
     """The RoCE v2 rows of a GID table, as ``read.sh`` prints it."""
-    for line in text.splitlines():
+    for line in lines:
         row = _GID.fullmatch(line)
-        if not row:
+        if not row or row[2] == NOT_READ:
             raise _odd("GID table")
         if row[2] == "RoCE v2":
             yield ipaddress.IPv6Address(row[1])
@@ -220,10 +220,19 @@ def settings(text: str, *, first: bool) -> dict[str, str]:
     return dict(reversed(pairs) if first else pairs)
 
 
-def rail_devices(names: str, rails: Sequence[Mapping[str, str]]) -> list[str]:
+def rail_devices(names: Sequence[str], rails: Sequence[Mapping[str, str]]) -> list[str]:
     """The RDMA devices of rails in their order, from lines of a PCI address and a name.
 
     A bonded port has its RDMA device at another address of the bond, which is a rail too.
+
+    Raises:
+        UnreadableError: no rail has any.
     """
-    found = dict(line.split() for line in names.splitlines() if line)
-    return list(dict.fromkeys(found[rail["pci"]] for rail in rails if rail["pci"] in found))
+    pairs = [line.split() for line in names]
+    if not all(len(pair) == 2 for pair in pairs):  # noqa: PLR2004 (an address and a name)
+        raise _odd("list of RDMA devices")
+    known = dict(pairs)
+    found = list(dict.fromkeys(known[rail["pci"]] for rail in rails if rail["pci"] in known))
+    if not found:
+        raise UnreadableError("no rail has an RDMA device")
+    return found

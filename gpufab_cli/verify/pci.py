@@ -1,13 +1,14 @@
 """What lspci and sysfs say of PCI Express. The node core reads configuration space itself; this suite asks lspci."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gpufab_cli.verify.expected import Node
-from gpufab_cli.verify.reading import Reading
+from gpufab_cli.verify.reading import Reading, UnreadableError, number, told
 
 REDIRECTS = ("ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl")
+NVIDIA, GPUS = "0x10de", ("0x030000", "0x030200")
 ISOLATES = ("SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd")
 
 
@@ -54,17 +55,78 @@ def _flags(text: str, register: str) -> frozenset[str] | None:
     return frozenset(re.findall(r"(\w+)\+", line[1])) if line else None
 
 
-def rows(reading: Reading, name: str) -> list[list[str]]:
-    """The lines of a section of numa's, by their fields."""
-    return [line.split("\t") for line in reading.section(f"numa/{name}").require(name).splitlines() if line.strip()]
+def rows(reading: Reading, name: str, width: int) -> list[list[str]]:
+    """The lines of a section of numa's, by their fields.
+
+    Raises:
+        UnreadableError: there is no whole list.
+    """
+    return reading.section(f"numa/{name}").fields(name, width)
+
+
+def places(node: Node, reading: Reading) -> dict[str, str]:
+    """Where every function is in the tree of devices, those of all ports among them.
+
+    Raises:
+        UnreadableError: some is missing.
+    """
+    paths = dict(rows(reading, "paths", 2))
+    for address in (port["pci"] for port in node.wishes["numa"]["ports"]):
+        if address not in paths:
+            raise UnreadableError(f"sysfs shows nothing at {address}")
+    return paths
+
+
+def identities(paths: Iterable[str], reading: Reading) -> dict[str, tuple[str, str, str]]:
+    """Class, vendor and device of every function.
+
+    Raises:
+        UnreadableError: those of some function are missing.
+    """
+    found: dict[str, tuple[str, str, str]] = {}
+    for address, *words in rows(reading, "functions", 4):
+        kind, vendor, device = (told(word, f"what {address} is") for word in words)
+        found[address] = kind, vendor, device
+    for address in paths:
+        if address not in found:
+            raise UnreadableError(f"sysfs does not say what {address} is")
+    return found
 
 
 def counting(node: Node, reading: Reading) -> set[str]:
     """The bridges whose ACS counts: on bare metal between GPUs and ports below one root port, for guests all above."""
-    paths, wish = dict(rows(reading, "paths")), node.wishes["numa"]
-    gpus = [address for address, _ in rows(reading, "gpus")]
-    ends = [*gpus, *(port["pci"] for port in wish["ports"] if port["pci"] in paths)]
+    paths, wish = places(node, reading), node.wishes["numa"]
+    known = identities(paths, reading)
+    gpus = [address for address, (kind, vendor, _) in known.items() if vendor == NVIDIA and kind in GPUS]
+    ends = [*gpus, *(port["pci"] for port in wish["ports"])]
     return between(paths, gpus, ends) if wish.get("use") == "bare-metal" else above(paths, ends)
+
+
+def cpus(text: str) -> set[int]:
+    """The CPUs of a list as the kernel prints it.
+
+    Raises:
+        UnreadableError: it is none.
+    """
+    if not re.fullmatch(r"|[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*", text):
+        raise UnreadableError(f"list of CPUs: {text if text != '?' else 'could not be read'}")
+    runs = [part.partition("-") for part in text.split(",") if part]
+    return {cpu for low, _, high in runs for cpu in range(int(low), int(high or low) + 1)}
+
+
+def memory_nodes(reading: Reading) -> Iterator[tuple[str, bool, bool]]:
+    """Each NUMA node, whether it has CPUs, and whether it has memory.
+
+    Raises:
+        UnreadableError: of some node that is not known.
+    """
+    for name, listed, memory in rows(reading, "nodes", 3):
+        yield name, bool(cpus(listed)), number(memory, f"memory of {name}") > 0
+
+
+def model(identity: tuple[str, str, str] | None) -> str:
+    """A function as the kernel's arguments name its model."""
+    return f"pci:{identity[1].removeprefix('0x')}:{identity[2].removeprefix('0x')}" if identity else ""
 
 
 def place(paths: Mapping[str, str], bridge: str) -> str:

@@ -1,9 +1,11 @@
 """What was read of one port, by whichever stack it has, and the reasons why some of it may not be known."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from gpufab_cli.verify import parsers, stacks
+from gpufab_cli.verify.compare import compare
 from gpufab_cli.verify.expected import Port
 from gpufab_cli.verify.reading import Reading, Section, UnreadableError
 
@@ -22,11 +24,14 @@ class PortReading:
         return self._reading.section(f"{self._port.pci}/{name}")
 
     def _has(self, name: str) -> bool:
-        return self._section(name).code != "absent"
+        return self._section(name).there
 
     def names(self) -> list[str]:
         """The netdevs of the port's PCI function."""
-        return self._section("netdevs").require("sysfs").split()
+        names = self._section("netdevs").lines("sysfs")
+        if not all(re.fullmatch(r"[!-.0-~]{1,15}", name) for name in names):
+            raise UnreadableError("sysfs: names of netdevs are garbled")
+        return names
 
     @property
     def netdev(self) -> str:
@@ -49,7 +54,7 @@ class PortReading:
         """(name, state, physical state) of the RDMA devices on the netdev, or on its bond: a RoCE LAG has one."""
         text = self._reading.section("rdma").require("rdma link")
         own = parsers.rdma_links(text, self.netdev)
-        bonded = self.text("bonded", "sysfs").split()
+        bonded = [] if own else self.section("bonded").lines("sysfs")
         return own or [link for netdev in bonded for link in parsers.rdma_links(text, netdev)]
 
     def rdma_section(self, name: str) -> Section:
@@ -93,7 +98,7 @@ class PortReading:
 
     def _bnxt(self) -> dict[str, int]:
         section = self.rdma_section("bnxt")
-        assert section.code != "unmade", "nobody has made the device's directory in configfs of bnxt_re"
+        compare(section.code != "unmade", "nobody has made the device's directory in configfs of bnxt_re")
         return stacks.hexadecimal(section.require(BNXT))
 
     def ecn(self) -> tuple[Priorities, Priorities]:

@@ -3,6 +3,7 @@
 # It only looks. Every program has a time limit, and one that hangs is not asked again.
 export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
 hung=' '
+tab=$(printf '\t')
 
 # section NAME CODE: CODE is an exit status, "absent" (no such program or file) or "hung".
 section() {
@@ -45,12 +46,72 @@ files() {
     probe "$name" cat "$@"
 }
 
+# listed NAME: a section of what comes on stdin. A list without an entry says so: one that says nothing was not read.
+listed() {
+    section "$1" 0
+    awk '{ print } END { if (!NR) print "none" }'
+}
+
+# Takes paths, each with a NUL behind it. Of each file that can be read: path, tab, first line. Never read a file with
+# the shell's `read`: that asks for a byte at a time, to which a file such as cpulist of /sys answers with its end.
+first_lines() {
+    xargs -0 -r grep -asHZ -d skip -m 1 '' -- 2>/dev/null | tr '\000' '\t'
+}
+
+# table FILE,... FOLDER...: of each folder that there is its path, and the first line of each of the files, or "?" where
+# it cannot be read; tabs between.
+table() {
+    names=$1
+    shift
+    {
+        for folder in "$@"; do
+            [ -d "$folder" ] && printf '%s\n' "$folder"
+        done
+        IFS=,
+        for folder in "$@"; do
+            for name in $names; do
+                printf '%s\0' "$folder/$name"
+            done
+        done | first_lines
+    } | awk -v names="$names" '
+        !/\t/ { folder[++count] = $0; next }
+        { tab = index($0, "\t"); value[substr($0, 1, tab - 1)] = substr($0, tab + 1) }
+        END {
+            last = split(names, name, ",")
+            for (row = 1; row <= count; row++) {
+                printf "%s", folder[row]
+                for (column = 1; column <= last; column++) {
+                    file = folder[row] "/" name[column]
+                    printf "\t%s", (file in value) ? value[file] : "?"
+                }
+                print ""
+            }
+        }'
+}
+
+# Rows of a table with the folder's name in place of its path.
+by_name() {
+    awk '{ tab = index($0, "\t"); path = substr($0, 1, tab - 1); sub(/.*\//, "", path); print path substr($0, tab) }'
+}
+
+# Rows of a table, of folders that have a device: its address in place of the path.
+by_device() {
+    while IFS= read -r row; do
+        path=${row%%"$tab"*}
+        [ -e "$path/device" ] || continue
+        device=$(readlink -f "$path/device")
+        printf '%s\t%s\n' "${device##*/}" "${row#*"$tab"}"
+    done
+}
+
 # The filled rows of a device's GID table: index, GID, type.
 gids() {
-    for path in "/sys/class/infiniband/$1/ports/1/gids/"*; do
-        read -r gid <"$path" && [ "$gid" != 0000:0000:0000:0000:0000:0000:0000:0000 ] || continue
-        read -r kind <"${path%/gids/*}/gid_attrs/types/${path##*/}" && printf '%s %s %s\n' "${path##*/}" "$gid" "$kind"
-    done 2>/dev/null
+    printf '%s\0' "/sys/class/infiniband/$1/ports/1/gids/"* "/sys/class/infiniband/$1/ports/1/gid_attrs/types/"* |
+        first_lines | awk -F '\t' '
+            { row = $1; sub(/.*\//, "", row) }
+            $1 ~ /\/types\/[0-9]+$/ { kind[row] = $2; next }
+            $2 !~ /^[0:]*$/ { gid[row] = $2; order[++count] = row }
+            END { for (n = 1; n <= count; n++) print order[n], gid[order[n]], (order[n] in kind) ? kind[order[n]] : "?" }'
 }
 
 rdma_cm() {
@@ -62,22 +123,18 @@ rdma_cm() {
     fi
 }
 
-# Each file that there is: name, value.
+# Each file that can be read: name, value.
 named() {
-    for path in "$@"; do
-        [ -f "$path" ] && read -r value <"$path" && printf '%s %s\n' "${path##*/}" "$value"
-    done 2>/dev/null
+    printf '%s\0' "$@" | first_lines | by_name | tr '\t' ' '
 }
 
 # Congestion control below the vendor's ecn/, or by the kernel's own driver, where the firmware has the mask of ECN.
 dcqcn() {
     params=/sys/kernel/debug/mlx5/$1/cc_params
     if [ -d "$2" ]; then
-        section "$1/dcqcn" 0
-        named "$2/roce_rp/"* "$2/roce_np/"*
+        named "$2/roce_rp/"* "$2/roce_np/"* | listed "$1/dcqcn"
     elif [ -d "$params" ]; then
-        section "$1/cc-params" 0
-        named "$params/"*
+        named "$params/"* | listed "$1/cc-params"
         firmware "$1" "ROCE_CC_PRIO_MASK_P$((${1##*.} + 1))" "$1/cc-mask"
     fi
 }
@@ -86,8 +143,7 @@ dcqcn() {
 bnxt() {
     base=/sys/kernel/config/bnxt_re
     if [ -d "$base/$2" ]; then
-        section "$1/bnxt" 0
-        named "$base/$2/ports/1/cc/"*
+        named "$base/$2/ports/1/cc/"* | listed "$1/bnxt"
     elif [ -d "$base" ]; then
         section "$1/bnxt" unmade
     fi
@@ -114,8 +170,7 @@ rdma_device() {
     files "$1/traffic-class" "/sys/class/infiniband/$2/tc/1/traffic_class"
     rdma_cm "$1" "$2"
     bnxt "$1" "$2"
-    section "$1/gids" 0
-    gids "$2"
+    gids "$2" | listed "$1/gids"
 }
 
 # The RDMA devices on a netdev, and the netdevs of the bond that it is part of: ports of a RoCE LAG share one device.
@@ -131,7 +186,10 @@ bonded() {
 
 # A port's bond: its name, its mode, and what it takes the port's link for.
 bond() {
-    [ -d "/sys/class/net/$2/master/bonding" ] || return
+    if ! [ -d "/sys/class/net/$2/master/bonding" ]; then
+        section "$1/bond" absent
+        return
+    fi
     master=$(readlink -f "/sys/class/net/$2/master")
     section "$1/bond" 0
     printf '%s\n' "${master##*/}"
@@ -144,12 +202,10 @@ port() {
         device=$(readlink -f "$path/device")
         [ "${device##*/}" = "$1" ] && printf '%s\n' "${path##*/}"
     done)
-    section "$1/netdevs" 0
-    printf '%s\n' "$netdevs"
+    printf '%s\n' "$netdevs" | sed '/^$/d' | listed "$1/netdevs"
     [ "$(printf '%s\n' "$netdevs" | wc -w)" -eq 1 ] || return
     netdev "$1" "$netdevs"
-    section "$1/bonded" 0
-    bonded "$netdevs"
+    bonded "$netdevs" | listed "$1/bonded"
     bond "$1" "$netdevs"
     devices=$(rdma_of "$netdevs")
     [ -n "$devices" ] || devices=$(for name in $(bonded "$netdevs"); do rdma_of "$name"; done)
@@ -157,35 +213,29 @@ port() {
     rdma_device "$1" "$devices"
 }
 
-# Every RDMA device, and every network interface of a device: fields with tabs between.
+# Every RDMA device: address, GUID, link layer, state, rate.
 hcas() {
-    for path in /sys/class/infiniband/*; do
-        device=$(readlink -f "$path/device")
-        read -r guid <"$path/node_guid" && read -r layer <"$path/ports/1/link_layer" &&
-            read -r state <"$path/ports/1/state" && read -r rate <"$path/ports/1/rate" &&
-            printf '%s\t%s\t%s\t%s\t%s\n' "${device##*/}" "$guid" "$layer" "$state" "$rate"
-    done 2>/dev/null
+    table node_guid,ports/1/link_layer,ports/1/state,ports/1/rate /sys/class/infiniband/* | by_device
 }
 
-# Of each physical function its address and its number of VFs, then what the kernel tells of their settings.
-functions() {
-    for path in /sys/class/net/*; do
-        [ -e "$path/device/sriov_numvfs" ] || continue
-        device=$(readlink -f "$path/device")
-        read -r count <"$path/device/sriov_numvfs"
-        printf '%s\t%s\t' "${device##*/}" "$count"
-        timeout -k 1 5 ip -o link show dev "${path##*/}"
-    done 2>/dev/null
-}
-
+# Every network interface of a device: address, MAC address, state, speed.
 interfaces() {
+    table address,operstate,speed /sys/class/net/* | by_device
+}
+
+# Of each network function its address and its number of VFs, or "none" where it can have none, then what the kernel
+# tells of their settings.
+functions() {
     for path in /sys/class/net/*; do
         [ -e "$path/device" ] || continue
         device=$(readlink -f "$path/device")
-        read -r speed <"$path/speed" || speed=
-        read -r mac <"$path/address" && read -r state <"$path/operstate" &&
-            printf '%s\t%s\t%s\t%s\n' "${device##*/}" "$mac" "$state" "$speed"
-    done 2>/dev/null
+        if ! [ -e "$path/device/sriov_numvfs" ]; then
+            printf '%s\tnone\t\n' "${device##*/}"
+            continue
+        fi
+        printf '%s\t%s\t' "${device##*/}" "$(cat "$path/device/sriov_numvfs" 2>/dev/null)"
+        timeout -k 1 5 ip -o link show dev "${path##*/}" 2>/dev/null || echo
+    done
 }
 
 node() {
@@ -193,7 +243,7 @@ node() {
     early=gpufab-restore@early.service
     late=gpufab-restore@late.service
     rule=/etc/udev/rules.d/90-gpufab-restore.rules
-    probe program python3 -I /usr/local/lib/gpufab/gpufab.pyz
+    probe program /usr/local/lib/gpufab/python -I /usr/local/lib/gpufab/gpufab.pyz
     files unit-files "$units/$early" "$units/$late" "$units/gpufab-restore-device@.service"
     probe units systemd-analyze verify --man=no "$units/$early" "$units/$late" "$units/gpufab-restore-device@.service"
     probe enabled systemctl is-enabled "$early" "$late"
@@ -202,6 +252,21 @@ node() {
     probe rule-verified udevadm verify --resolve-names=never "$rule"
     for path in /etc/gpufab/desired.d/*; do
         [ -e "$path" ] && files "desired/${path##*/}" "$path"
+    done
+    section access 0
+    access | sort -u
+}
+
+# Kind, mode and path of what jobs read or run in their users' names, and of the folders above it.
+access() {
+    for path in /etc/nccl.conf /etc/gpufab/nccl.env /etc/enroot/environ.d/50-gpufab-nccl.env \
+        /etc/slurm/gpufab-task-prolog.sh /etc/ucx/ucx.conf /etc/openmpi*/openmpi-mca-params.conf \
+        /etc/openmpi*/prte-mca-params.conf /usr/local/bin/gpufab-bind /usr/local/lib/gpufab/gpufab.pyz; do
+        [ -e "$path" ] || continue
+        while [ -n "$path" ]; do
+            stat -Lc '%A %n' "$path"
+            path=${path%/*}
+        done
     done
 }
 
@@ -216,15 +281,9 @@ values() {
     fi
 }
 
-# Of each idle state of any CPU: name, exit latency, whether it is forbidden.
+# Of each idle state of any CPU: name, exit latency, whether it is forbidden; tabs between.
 idle() {
-    for state in "$1"/cpu[0-9]*/cpuidle/state*; do
-        [ -e "$state/name" ] || continue
-        read -r label <"$state/name"
-        read -r latency <"$state/latency"
-        read -r disabled <"$state/disable"
-        printf '%s %s %s\n' "$label" "$latency" "$disabled"
-    done | sort -u
+    table name,latency,disable "$1"/cpu[0-9]*/cpuidle/state* | cut -f 2- | sort -u
 }
 
 clocks() {
@@ -236,8 +295,7 @@ clocks() {
     values cpu/no_turbo "$base/intel_pstate/no_turbo"
     values cpu/boost "$base/cpufreq/boost"
     values cpu/pm_qos_resume_latency_us "$base"/cpu[0-9]*/power/pm_qos_resume_latency_us
-    section cpu/idle 0
-    idle "$base"
+    idle "$base" | listed cpu/idle
     values tuned /etc/tuned/active_profile
 }
 
@@ -247,6 +305,51 @@ kernel() {
     probe kernel-release uname -r
 }
 
+# The interrupts of network and RDMA devices: address, number, CPUs near the device, CPUs that take it. "?": not told.
+interrupts() {
+    for path in /sys/class/net/*/device /sys/class/infiniband/*/device; do
+        [ -d "$path/msi_irqs" ] && readlink -f "$path"
+    done | sort -u | while IFS= read -r device; do
+        near=$(cat "$device/local_cpulist" 2>/dev/null) || near='?'
+        set --
+        for path in "$device/msi_irqs/"*; do
+            set -- "$@" "/proc/irq/${path##*/}"
+        done
+        table effective_affinity_list "$@" | by_name | sed "s|^|${device##*/}$tab|; s|\($tab[0-9]*\)$tab|\1$tab$near$tab|"
+    done
+}
+
+# stacked INTERFACE ADDRESS: the address and the interface, then those on top of it, such as bonds and VLANs.
+stacked() {
+    printf '%s\t%s\n' "$2" "${1##*/}"
+    for upper in "$1"/upper_*; do
+        [ -e "$upper" ] && stacked "/sys/class/net/${upper##*/upper_}" "$2"
+    done
+}
+
+# Every network interface of a device, and those stacked on it: address, name.
+netdevs() {
+    for path in /sys/class/net/*/device; do
+        [ -d "$path" ] || continue
+        device=$(readlink -f "$path")
+        stacked "${path%/device}" "${device##*/}"
+    done
+}
+
+# Of each NUMA node its name, its CPUs and its memory in KiB.
+nodes() {
+    table cpulist,meminfo /sys/devices/system/node/node[0-9]* | by_name |
+        sed 's/Node [0-9]* MemTotal: *\([0-9]*\) kB.*/\1/'
+}
+
+# Of each NUMA node and size in KiB the number of huge pages.
+hugepages() {
+    for node in /sys/devices/system/node/node[0-9]*; do
+        table nr_hugepages "$node/hugepages/"hugepages-* | by_name |
+            sed "s/^hugepages-\([0-9]*\)kB/${node##*/}$tab\1/"
+    done
+}
+
 # Fields with tabs between. Interrupts are found from netdevs and RDMA devices; which CPUs are near a device, the kernel says.
 numa() {
     for name in kernel/numa_balancing vm/zone_reclaim_mode; do
@@ -254,76 +357,48 @@ numa() {
     done
     files numa/transparent_hugepage /sys/kernel/mm/transparent_hugepage/enabled
     files numa/managed /run/gpufab/managed-irqs.json
-    section numa/netdevs 0
-    for path in /sys/class/net/*/device; do
-        device=$(readlink -f "$path")
-        name=${path%/device}
-        [ -d "$path" ] && printf '%s\t%s\n' "${device##*/}" "${name##*/}"
-    done
-    section numa/interrupts 0
-    for path in /sys/class/net/*/device/msi_irqs/* /sys/class/infiniband/*/device/msi_irqs/*; do
-        device=$(readlink -f "${path%/msi_irqs/*}")
-        read -r near <"$device/local_cpulist" && read -r cpus <"/proc/irq/${path##*/}/effective_affinity_list" &&
-            printf '%s\t%s\t%s\t%s\n' "${device##*/}" "${path##*/}" "$near" "$cpus"
-    done 2>/dev/null
-    section numa/nodes 0
-    for path in /sys/devices/system/node/node*; do
-        read -r cpus <"$path/cpulist" && printf '%s\t%s\n' "${path##*/}" "$cpus"
-    done 2>/dev/null
-    section numa/hugepages 0
-    for path in /sys/devices/system/node/node*/hugepages/hugepages-*; do
-        node=${path%/hugepages/*}
-        size=${path##*hugepages-}
-        read -r count <"$path/nr_hugepages" && read -r cpus <"$node/cpulist"
-        memory=$(sed -n 's/.*MemTotal: *\([0-9]*\).*/\1/p' "$node/meminfo")
-        printf '%s\t%s\t%s\t%s\t%s\n' "${node##*/}" "${size%kB}" "$count" "$cpus" "$memory"
-    done 2>/dev/null
-    section numa/arp 0
-    for path in /proc/sys/net/ipv4/conf/*; do
-        read -r ignore <"$path/arp_ignore" && read -r announce <"$path/arp_announce" && read -r filter <"$path/rp_filter" &&
-            printf '%s\t%s\t%s\t%s\n' "${path##*/}" "$ignore" "$announce" "$filter"
-    done
-    section numa/addresses 0
-    ip -o -4 addr show | awk '{print $2 "\t" $4}'
+    netdevs | listed numa/netdevs
+    interrupts | listed numa/interrupts
+    nodes | listed numa/nodes
+    hugepages | listed numa/hugepages
+    table arp_ignore,arp_announce,rp_filter /proc/sys/net/ipv4/conf/* | by_name | listed numa/arp
+    probe numa/addresses ip -o -4 addr show
     places
 }
 
-# GPUs, and where they and all NICs are in the tree of devices; then what lspci tells of functions and bridges.
+# What each PCI function is (class, vendor, device) and where it is in the tree of devices; then what lspci tells.
 places() {
-    section numa/gpus 0
+    table class,vendor,device /sys/bus/pci/devices/* | by_name | listed numa/functions
     for path in /sys/bus/pci/devices/*; do
-        read -r kind <"$path/class" && read -r vendor <"$path/vendor"
-        case $vendor$kind in 0x10de0x030000 | 0x10de0x030200) printf '%s\t\n' "${path##*/}" ;; esac
-    done 2>/dev/null
-    section numa/bridges 0
-    for path in /sys/bus/pci/devices/*; do
-        read -r kind <"$path/class" && read -r vendor <"$path/vendor" && read -r device <"$path/device"
-        case $kind in 0x060400) printf '%s\t%s:%s\n' "${path##*/}" "${vendor#0x}" "${device#0x}" ;; esac
-    done 2>/dev/null
-    section numa/paths 0
-    for path in /sys/bus/pci/devices/*; do
-        device=$(readlink -f "$path")
-        printf '%s\t%s\n' "${path##*/}" "${device#/sys/devices/}"
-    done
+        [ -e "$path" ] && printf '%s\0' "$path"
+    done | xargs -0 -r readlink -f | awk '
+        { path = $0; sub(/^.*\/devices\//, "", path); sub(/.*\//, ""); print $0 "\t" path }' | listed numa/paths
     probe numa/lspci lspci -D -vv
 }
 
-# Which functions are NVSwitches, who uses the modules that GPUDirect RDMA takes, and which symbols of it there are.
+# Each PCI function with its class and its ids as the kernel names them to udev.
+uevents() {
+    printf '%s\0' /sys/bus/pci/devices/*/uevent | xargs -0 -r grep -asHZ '^PCI_[CI][LD][A=]' -- 2>/dev/null | tr '\000' '\t' |
+        awk -F '\t' '
+            { path = $1; sub(/\/uevent$/, "", path); sub(/.*\//, "", path) }
+            !(path in seen) { seen[path] = 1; order[++count] = path }
+            $2 ~ /^PCI_CLASS=/ { class[path] = substr($2, 11) }
+            $2 ~ /^PCI_ID=/ { id[path] = substr($2, 8) }
+            END { for (n = 1; n <= count; n++) print order[n] "\t" class[order[n]] "\t" id[order[n]] }'
+}
+
+# Which PCI functions there are, who uses the modules that GPUDirect RDMA takes, and which symbols of it there are.
 stack() {
     probe driver cat /proc/driver/nvidia/version
     probe smi nvidia-smi -q -x
-    section nvswitches 0
-    for path in /sys/bus/pci/devices/*; do
-        grep -qs '^PCI_ID=10DE:' "$path/uevent" && grep -qs '^PCI_CLASS=680' "$path/uevent" && printf '%s\n' "${path##*/}"
-    done
+    uevents | listed uevents
     probe fabric-manager systemctl is-active nvidia-fabricmanager
     probe fabric-manager-version nv-fabricmanager --version
-    section users 0
     for module in ib_core nvidia; do
         for path in "/sys/module/$module/holders/"*; do
             [ -e "$path" ] && printf '%s %s\n' "$module" "${path##*/}"
         done
-    done
+    done | listed users
     files peermem /sys/module/nvidia_peermem/version
     probe symbols grep -owE 'ib_register_peer_memory_client|ib_umem_dmabuf_get' /proc/kallsyms
     probe release uname -r
@@ -346,9 +421,9 @@ limits() {
 
 # Of each network function of the vendor's its address, its driver, and the version that the driver itself tells.
 drivers() {
-    for path in /sys/bus/pci/devices/*; do
-        read -r vendor <"$path/vendor" && read -r class <"$path/class" || continue
-        case $vendor$class in 0x15b30x02*) ;; *) continue ;; esac
+    table vendor,class /sys/bus/pci/devices/* | while IFS= read -r row; do
+        path=${row%%"$tab"*}
+        case ${row#*"$tab"} in "0x15b3${tab}0x02"*) ;; *) continue ;; esac
         driver=$(readlink "$path/driver") # with -f a link that is not there would be its own name
         set -- "$path"/net/*
         version=
@@ -359,8 +434,7 @@ drivers() {
 
 # Every package with its version, as the package manager lists them; what is held; keys; where NCCL is loaded from.
 packages() {
-    section drivers 0
-    drivers
+    drivers | listed drivers
     probe ofed-info ofed_info -s
     probe kernel-release uname -r
     if command -v dpkg-query >/dev/null && ! [ -e /etc/redhat-release ]; then
@@ -376,18 +450,16 @@ packages() {
             [ -e "$path" ] && files "key/$set" "$path"
         done
     done
-    section nccl-library 0
     library=$(ldconfig -p 2>/dev/null | sed -n 's|.*libnccl\.so\.2 .*=> ||p' | head -n 1)
-    [ -n "$library" ] && readlink -f "$library"
+    { [ -z "$library" ] || readlink -f "$library"; } | listed nccl-library
 }
 
 # The name of each RDMA device with a PCI address before it.
 names() {
-    section names 0
     for path in /sys/class/infiniband/*; do
         device=$(readlink -f "$path/device")
         [ -e "$path" ] && printf '%s %s\n' "${device##*/}" "${path##*/}"
-    done
+    done | listed names
 }
 
 # What NCCL is told: on the node, in enroot containers, by environment file, and by Slurm's task prolog as it runs.
@@ -397,19 +469,17 @@ nccl() {
     files nccl/enroot /etc/enroot/environ.d/50-gpufab-nccl.env
     files nccl/env-file /etc/gpufab/nccl.env
     probe nccl/slurm /etc/slurm/gpufab-task-prolog.sh
-    section nccl/libraries 0
     for library in /usr/lib/*-linux-gnu /usr/lib64 /usr/local/lib; do
         for library in "$library"/libnccl.so.*.*.*; do
             [ -e "$library" ] && printf '%s\n' "${library##*/libnccl.so.}"
         done
-    done
+    done | listed nccl/libraries
 }
 
 # What UCX and each Open MPI are told, and whether the program that binds ranks runs.
 mpi() {
     names
     files mpi/ucx /etc/ucx/ucx.conf
-    section mpi/pml 0
     for library in /usr/lib/*-linux-gnu /usr/lib64/openmpi/lib /opt/hpcx/ompi/lib /usr/mpi/gcc/openmpi*/lib64; do
         case $library in
             /usr/lib/*) path=/etc/openmpi ;;
@@ -419,10 +489,9 @@ mpi() {
         path=$path/openmpi-mca-params.conf
         set -- "$library"/libmpi.so.40*
         [ -e "$1" ] && printf '%s %s\n' "$path" "$(sed -n 's/^ *pml *= *//p' "$path" 2>/dev/null | tail -n 1)"
-    done
-    section mpi/libucp 0
+    done | listed mpi/pml
     ls -d /usr/lib/*-linux-gnu/libucp.so.0 /usr/lib64/libucp.so.0 /usr/local/lib/libucp.so.0 \
-        /opt/hpcx/ucx/lib/libucp.so.0 2>/dev/null
+        /opt/hpcx/ucx/lib/libucp.so.0 2>/dev/null | listed mpi/libucp
     probe mpi/bind /usr/local/bin/gpufab-bind --help
 }
 
@@ -441,23 +510,22 @@ firmware() {
 
 # Of each RDMA device: PCI address, PSID, firmware version.
 versions() {
-    for path in /sys/class/infiniband/*; do
-        device=$(readlink -f "$path/device")
-        read -r psid <"$path/board_id" && read -r version <"$path/fw_ver" &&
-            printf '%s\t%s\t%s\n' "${device##*/}" "$psid" "$version"
-    done 2>/dev/null
+    table board_id,fw_ver /sys/class/infiniband/* | by_device
 }
 
+# ---- from here on it looks; above are functions alone ----
+for tool in awk cat cut grep readlink sed sort timeout tr wc xargs; do
+    if ! command -v "$tool" >/dev/null; then
+        printf 'there is no %s, without which nothing can be looked at\n' "$tool"
+        exit 1
+    fi
+done
 section uid 0
 id -u
-section functions 0
-functions
-section hcas 0
-hcas
-section interfaces 0
-interfaces
-section versions 0
-versions
+functions | listed functions
+hcas | listed hcas
+interfaces | listed interfaces
+versions | listed versions
 probe rdma rdma link show
 output_rdma=$output
 node

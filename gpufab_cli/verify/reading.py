@@ -20,6 +20,9 @@ CONNECT_S = 10
 AT_ONCE = 8
 SCRIPT = Path(__file__).with_name("read.sh")
 END = "end"
+NONE = "none"
+NOT_READ = "?"
+"""What ``read.sh`` prints in place of a value that it could not read."""
 
 # Never a prompt, never an unknown host key, no master left behind; the rest is the site's ssh_config.
 _OPTIONS = ("BatchMode=yes", "StrictHostKeyChecking=yes", "ControlMaster=no", f"ConnectTimeout={CONNECT_S}")
@@ -49,7 +52,7 @@ class Section:
     """What one probe printed, which may hold secrets: no traceback shows it.
 
     Attributes:
-        code: an exit status, or what ``read.sh`` says instead of one.
+        code: an exit status, what ``read.sh`` says instead of one, or "unread" where it says nothing.
     """
 
     name: str
@@ -64,12 +67,84 @@ class Section:
         """
         if self.code == "absent":
             raise UnreadableError(f"{tool}: not there")
+        if self.code == "unread":
+            raise UnreadableError(f"{tool}: not looked at")
         if self.code == "hung":
             raise UnreadableError(f"{tool}: no answer in time")
         if self.code != "0":
             said = (self.text.strip().splitlines() or [f"exit {self.code}"])[-1]
             raise UnreadableError(f"{tool}: {said}")
         return self.text
+
+    @property
+    def there(self) -> bool:
+        """Whether there is such a program or file at all, which it then may not have been possible to read."""
+        return self.code not in ("absent", "unread")
+
+    def words(self, tool: str) -> str:
+        """The text of a probe that always prints something.
+
+        Raises:
+            UnreadableError: it failed, or printed nothing.
+        """
+        text = self.require(tool).strip()
+        if not text:
+            raise UnreadableError(f"{tool}: printed nothing")
+        return text
+
+    def lines(self, tool: str) -> list[str]:
+        """The lines of a list, which says so where it has none.
+
+        Raises:
+            UnreadableError: the probe failed, or the list says nothing.
+        """
+        text = self.words(tool)
+        return [] if text == NONE else self.text.splitlines()
+
+    def fields(self, tool: str, width: int) -> list[list[str]]:
+        """The fields of each line of a list, with tabs between.
+
+        Raises:
+            UnreadableError: as for lines, or some line has not so many fields.
+        """
+        rows = [line.split("\t") for line in self.lines(tool)]
+        if not all(len(row) == width for row in rows):
+            raise UnreadableError(f"{tool}: cut short or garbled")
+        return rows
+
+
+def told(value: str, what: str) -> str:
+    """A value that was read.
+
+    Raises:
+        UnreadableError: it could not be.
+    """
+    if value == NOT_READ:
+        raise UnreadableError(f"{what}: could not be read")
+    return value
+
+
+def release(section: Section) -> str:
+    """The running kernel's release, of ``uname -r``.
+
+    Raises:
+        UnreadableError: it is none.
+    """
+    found = section.words("uname")
+    if not re.fullmatch(r"[0-9]+[.][0-9]+\S*", found):
+        raise UnreadableError(f"uname: {found!r} is no release of a kernel")
+    return found
+
+
+def number(value: str, what: str) -> int:
+    """A decimal number that was read.
+
+    Raises:
+        UnreadableError: it is none.
+    """
+    if not re.fullmatch("[0-9]{1,19}", value):
+        raise UnreadableError(f"{what}: {value if value not in ('', NOT_READ) else 'could not be read'}")
+    return int(value)
 
 
 @dataclass(frozen=True)
@@ -79,8 +154,8 @@ class Reading:
     sections: Mapping[str, Section]
 
     def section(self, name: str) -> Section:
-        """One section; what was not probed is absent."""
-        return self.sections.get(name, Section(name, "absent", ""))
+        """One section; what was not looked at cannot be required."""
+        return self.sections.get(name, Section(name, "unread", ""))
 
     def names(self, prefix: str) -> tuple[str, ...]:
         """The rest of every section name that begins with ``prefix``."""

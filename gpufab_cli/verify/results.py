@@ -52,9 +52,9 @@ def load(path: Path) -> tuple[Result, ...]:
 
 
 def exit_code(results: Iterable[Result]) -> Exit:
-    """A failure outweighs what is unknown; where nothing was checked, everything is unknown."""
+    """A failure outweighs what is unknown. A run without a result has proven nothing, and has failed."""
     found = {result.status for result in results}
-    return Exit.DRIFT if "fail" in found else Exit.IN_SYNC if found == {"pass"} else Exit.UNKNOWN
+    return Exit.DRIFT if "fail" in found or not found else Exit.IN_SYNC if found == {"pass"} else Exit.UNKNOWN
 
 
 def check_name(nodeid: str) -> str:

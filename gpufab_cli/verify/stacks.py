@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from gpufab_cli.verify.reading import UnreadableError
 
-PRIORITIES = 8
+PRIORITIES, DSCPS = 8, 64
 DEBUGFS_NAMES = {
     "min_time_between_cnps": "np_min_time_between_cnps",
     "clamp_tgt_rate_after_time_inc": "rp_clamp_tgt_rate_ati",
@@ -37,7 +37,11 @@ def _after(text: str, heading: str) -> str:
 
 
 def dscp(text: str) -> dict[int, tuple[int, ...]]:
-    """The priorities of each DSCP; none while the port trusts 802.1p, when no map is printed."""
+    """The priorities of each DSCP; none while the port trusts 802.1p, when no map is printed.
+
+    Raises:
+        UnreadableError: it trusts DSCP, and not every one of the 64 is in the map that is printed then.
+    """
     trust = _after(text, "Priority trust state:")
     if trust not in ("dscp", "pcp"):
         raise _odd("trust state")
@@ -48,6 +52,8 @@ def dscp(text: str) -> dict[int, tuple[int, ...]]:
             for code in filter(None, words[-1].split(",")):
                 known = _int(code, "DSCP map")
                 found[known] = (*found.get(known, ()), _int(words[1], "DSCP map"))
+    if trust == "dscp" and sorted(found) != list(range(DSCPS)):
+        raise _odd("DSCP map")
     return found
 
 

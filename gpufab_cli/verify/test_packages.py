@@ -8,8 +8,9 @@ from fnmatch import fnmatchcase
 
 import pytest
 
+from gpufab_cli.verify.compare import compare, settled
 from gpufab_cli.verify.expected import Node
-from gpufab_cli.verify.reading import Reading, UnreadableError
+from gpufab_cli.verify.reading import Reading, UnreadableError, release
 
 INBOX = ("rdma-core", "perftest", "mstflint", "infiniband-diags")  # called the same on every platform
 NCCL = ("libnccl2", "libnccl")
@@ -19,9 +20,13 @@ OFED = r"\d+\.\d+-\d+(?:\.\d+)+"  # versions of the vendor's stack, such as 24.1
 
 def rows(reading: Reading) -> Iterator[list[str]]:
     """State, name and version of each package, of dpkg's those of the node's own architecture: twins may differ."""
-    for line in reading.section("packages").require("packages").splitlines():
-        words = line.split()
-        if words[3:] in ([], ["all"]) or words[3] == reading.section("architecture").require("dpkg").strip():
+    lines = [line.split() for line in reading.section("packages").words("packages").splitlines()]
+    if not all(re.fullmatch("[a-z][a-zA-Z][A-Z]?", words[0]) and words[1:] for words in lines):
+        raise UnreadableError("packages: cut short or garbled")
+    if not any(words[1] == "dpkg" or words[1].endswith("-release") for words in lines):
+        raise UnreadableError("packages: the list does not even have dpkg, or the package of the release")
+    for words in lines:
+        if words[3:] in ([], ["all"]) or words[3] == reading.section("architecture").words("dpkg"):
             yield words[:3]
 
 
@@ -39,7 +44,7 @@ def one_of(names: tuple[str, ...], reading: Reading) -> tuple[str, str]:
     """The name, of those that the platforms have for a package, under which it is installed, and its version."""
     there = installed(reading)
     found = [name for name in names if name in there]
-    assert found, f"{' or '.join(names)} is not installed"
+    compare(bool(found), f"{' or '.join(names)} is not installed")
     return found[0], there[found[0]]
 
 
@@ -47,7 +52,7 @@ def assert_held(name: str, version: str, reading: Reading) -> None:
     """The package is on hold (apt), or locked at its version (dnf, which has no file of locks before the first)."""
     section = reading.section("held")
     lines = [] if section.code == "absent" else section.require("held packages").splitlines()
-    assert {name, f"{name}-0:{version}.*"} & set(lines), f"{name} is not held"
+    compare(bool({name, f"{name}-0:{version}.*"} & set(lines)), f"{name} is not held")
 
 
 def assert_key(kind: str, node: Node, reading: Reading) -> None:
@@ -55,9 +60,9 @@ def assert_key(kind: str, node: Node, reading: Reading) -> None:
     repository = node.wishes[kind].get("repository")
     if repository is not None:
         section = reading.section(f"key/{kind}")
-        assert section.code != "absent", "the repository's key is not there"
+        compare(section.there, "the repository's key is not there")
         text = section.require("the repository's key")
-        assert text.split() == repository["key"].split(), "the repository's key is not the declared one"
+        compare(text.split() == repository["key"].split(), "the repository's key is not the declared one")
 
 
 @pytest.mark.wishes("ofed")
@@ -67,11 +72,11 @@ def test_stack(node: Node, reading: Reading) -> None:
     if wish["stack"] == "inbox":
         for name in INBOX:
             version = one_of((name,), reading)[1]
-            assert "mlnx" not in version.lower(), f"{name} {version} is a vendor's"
+            compare("mlnx" not in version.lower(), f"{name} {version} is a vendor's")
         return
     main = "mlnx-ofed-all" if wish["stack"] == "mlnx-ofed" else wish["profile"]
     name, version = one_of((main,), reading)
-    assert version == wish["version"] or version.startswith(wish["version"] + "-"), f"{name} is {version}"
+    compare(version == wish["version"] or version.startswith(wish["version"] + "-"), f"{name} is {version}")
     assert_held(name, version, reading)
     assert_key("ofed", node, reading)
 
@@ -81,39 +86,40 @@ def test_firmware_updater(node: Node, reading: Reading) -> None:
     """Nothing burns firmware that was not asked to."""
     there = "mlnx-fw-updater" in present(reading)
     if node.wishes["ofed"]["firmware_updater"]:
-        assert there, "mlnx-fw-updater is not installed"
+        compare(there, "mlnx-fw-updater is not installed")
     else:
-        assert not there, "mlnx-fw-updater is installed"
+        compare(not there, "mlnx-fw-updater is installed")
 
 
 @pytest.mark.wishes("ofed")
 def test_driver(node: Node, reading: Reading) -> None:
     """Each NIC of the vendor's runs with the stack's driver; the version of the distribution's is the kernel's."""
-    release = reading.section("kernel-release").require("uname").strip()
+    running = release(reading.section("kernel-release"))
     stack, versions = node.wishes["ofed"]["stack"], []
-    for line in reading.section("drivers").require("drivers").splitlines():
-        pci, driver, version = line.split("\t")
-        assert driver or stack == "inbox", f"{pci} has no driver"
+    for pci, driver, version in reading.section("drivers").fields("drivers", 3):
+        compare(bool(driver) or stack == "inbox", f"{pci} has no driver")
         versions += [version] if driver == "mlx5_core" else []
-    told = {version for version in versions if version == release or re.fullmatch(OFED, version)}
+    if not versions:
+        settled("mlx5_core drives no device here")
+    told = {version for version in versions if version == running or re.fullmatch(OFED, version)}
     if versions and not told:
         raise UnreadableError("ethtool: no port tells the version of its driver")
     for version in sorted(told):
-        assert_driver(version, release, stack, reading)
+        assert_driver(version, running, stack, reading)
 
 
-def assert_driver(version: str, release: str, stack: str, reading: Reading) -> None:
+def assert_driver(version: str, running: str, stack: str, reading: Reading) -> None:
     """The driver that runs is the distribution's, or that of the vendor's stack as ofed_info calls it."""
     if stack == "inbox":
-        assert version == release, f"mlx5_core {version} runs, a vendor's"
+        compare(version == running, f"mlx5_core {version} runs, a vendor's")
         return
-    assert version != release, "the distribution's mlx5_core runs"
+    compare(version != running, "the distribution's mlx5_core runs")
     said = reading.section("ofed-info").require("ofed_info").strip()
     found = re.search(rf"({OFED}):?$", said)
     if found is None:
         raise UnreadableError(f"ofed_info: printed {said!r}, which no known release prints")
     same = f"{found[1]}.".startswith(f"{version}.") or f"{version}.".startswith(f"{found[1]}.")
-    assert same, f"mlx5_core {version} runs, and {found[1]} is installed"
+    compare(same, f"mlx5_core {version} runs, and {found[1]} is installed")
 
 
 @pytest.mark.wishes("nccl")
@@ -121,21 +127,23 @@ def test_nccl(node: Node, reading: Reading) -> None:
     """NCCL is there in its version for its CUDA, its headers are of the same, and both are held."""
     wish = node.wishes["nccl"]
     name, version = one_of(NCCL, reading)
-    assert wish["source"] == "vendor" or "+cuda" not in version, f"{name} {version} is the vendor's"
+    compare(wish["source"] == "vendor" or "+cuda" not in version, f"{name} {version} is the vendor's")
     if "version" in wish:
         revision = "" if "-" in wish["version"] else "-*"
         wanted = wish["version"] + revision + (f"+cuda{wish['cuda']}" if "cuda" in wish else "")
-        assert fnmatchcase(version, wanted), f"{name} is {version}"
+        compare(fnmatchcase(version, wanted), f"{name} is {version}")
         assert_held(name, version, reading)
     if wish["dev"]:
         headers, other = one_of(NCCL_DEV, reading)
-        assert other == version, f"{headers} is {other}, {name} is {version}"
+        compare(other == version, f"{headers} is {other}, {name} is {version}")
     assert_key("nccl", node, reading)
     assert_loaded(version, reading)
 
 
 def assert_loaded(version: str, reading: Reading) -> None:
     """Where the dynamic linker's cache knows the library, it is of the package's version."""
-    path = reading.section("nccl-library").text.strip()
-    found = re.search(r"libnccl\.so\.(\d+(?:\.\d+)+)$", path)
-    assert found is None or version.startswith(f"{found[1]}-"), f"libnccl.so.2 is {path}, the package is {version}"
+    for path in reading.section("nccl-library").lines("ldconfig"):
+        found = re.search(r"libnccl\.so\.(\d+(?:\.\d+)+)$", path)
+        if found is None:
+            raise UnreadableError(f"libnccl.so.2 is {path!r}, which does not tell its version")
+        compare(version.startswith(f"{found[1]}-"), f"libnccl.so.2 is {path}, the package is {version}")

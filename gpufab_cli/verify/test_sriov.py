@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from gpufab_cli.verify.compare import compare, settled
 from gpufab_cli.verify.expected import Node
-from gpufab_cli.verify.reading import Reading, UnreadableError
+from gpufab_cli.verify.reading import NONE, Reading, UnreadableError, number, told
 
 pytestmark = pytest.mark.wishes("sriov", "ports")
 NO_GUID = "0000:0000:0000:0000"
@@ -27,13 +28,11 @@ PATTERNS: dict[str, tuple[str, Callable[[str], Any]]] = {
 }
 
 
-def functions(reading: Reading) -> dict[str, tuple[int, list[str]]]:
-    """Number of VFs and what is told of each, by the PCI address of the physical function."""
-    found: dict[str, tuple[int, list[str]]] = {}
-    for line in reading.section("functions").require("sysfs").splitlines():
-        pci, count, told = [*line.split("\t", 2), "", ""][:3]
-        if count.isdigit():
-            found[pci] = int(count), re.split(r"\\\s+vf \d+\s+", told)[1:]
+def functions(reading: Reading) -> dict[str, tuple[int | None, str]]:
+    """Number of VFs, None where there can be none, and what is told of each, by the physical function's address."""
+    found: dict[str, tuple[int | None, str]] = {}
+    for pci, count, told_of in reading.section("functions").fields("sysfs", 3):
+        found[pci] = None if count == NONE else number(count, f"number of VFs of {pci}"), told_of
     return found
 
 
@@ -46,22 +45,38 @@ def test_vf_count(node: Node, reading: Reading) -> None:
     """Every port has as many VFs as declared."""
     found = functions(reading)
     for port in ports(node):
-        wanted = len(port["vfs"])
-        assert port["pci"] in found or not wanted, f"{port['rail']} shows no SR-IOV"
-        count = found.get(port["pci"], (0, []))[0]
-        assert count == wanted, f"{port['rail']} has {count} VFs, wanted {wanted}"
+        if port["pci"] not in found:
+            raise UnreadableError(f"{port['rail']} has no network interface that would tell its VFs")
+        count, wanted = found[port["pci"]][0], len(port["vfs"])
+        compare(count is not None or not wanted, f"{port['rail']} shows no SR-IOV")
+        compare((count or 0) == wanted, f"{port['rail']} has {count} VFs, wanted {wanted}")
 
 
 def test_vf_settings(node: Node, reading: Reading) -> None:
     """Every VF has its address and the settings that are managed."""
     found = functions(reading)
     for port in ports(node):
-        told = found.get(port["pci"], (0, []))[1]
+        told_of = lines(found.get(port["pci"], (None, ""))[1], port["rail"]) if port["vfs"] else []
         for index, vf in enumerate(port["vfs"]):
-            assert index < len(told), f"{port['rail']} has no VF {index}"
+            compare(index < len(told_of), f"{port['rail']} has no VF {index}")
             for name, wanted in vf.items():
-                have = setting(name, told[index])
-                assert have == wanted, f"{port['rail']} VF {index}: {name} is {have}, wanted {wanted}"
+                have = setting(name, told_of[index])
+                compare(have == wanted, f"{port['rail']} VF {index}: {name} is {have}, wanted {wanted}")
+        if not port["vfs"]:
+            settled(f"{port['rail']} is to have no VF")
+
+
+def lines(text: str, rail: str) -> list[str]:
+    """The lines of VFs that ``ip -o link show`` prints of a port.
+
+    Raises:
+        UnreadableError: it has printed nothing of the port, or a line that is not whole: every kernel tells a VF's link
+            state, behind all that is left out where it is zero.
+    """
+    head, *told_of = re.split(r"\\\s+vf \d+\s+", text)
+    if "link/" not in head or not all(re.search(r", link-state \w", line) for line in told_of):
+        raise UnreadableError(f"ip link: tells nothing whole of {rail}")
+    return told_of
 
 
 def setting(name: str, told: str) -> Any:
@@ -75,6 +90,6 @@ def setting(name: str, told: str) -> Any:
 
 def test_vf_guid(reading: Reading) -> None:
     """No RDMA device of the node, of a VF or not, is without a node GUID."""
-    rows = [line.split("\t") for line in reading.section("hcas").require("sysfs").splitlines()]
-    bare = [row[0] for row in rows if row[1:2] == [NO_GUID]]
-    assert not bare, f"no GUID at {', '.join(bare)}"
+    rows = reading.section("hcas").fields("sysfs", 5)
+    bare = [row[0] for row in rows if told(row[1], f"GUID of {row[0]}") == NO_GUID]
+    compare(not bare, f"no GUID at {', '.join(bare)}")

@@ -11,7 +11,7 @@ from .fabric import ALLOW, BIN, Fabric
 pytestmark = pytest.mark.lab
 
 KILL = "pkill -9 -xf /usr/bin/python3"  # the module: Ansible pipes it into the interpreter
-RESTORE = "python3 -I /usr/local/lib/gpufab/gpufab.pyz restore late"
+RESTORE = "/usr/local/lib/gpufab/python -I /usr/local/lib/gpufab/gpufab.pyz restore late"
 
 
 @pytest.fixture(scope="module")

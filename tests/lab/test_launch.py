@@ -68,6 +68,7 @@ class Pair(Fabric):
             ):
                 folder = path.rpartition("/")[0]
                 self.sh(name, f"mkdir -p {folder} && base64 -d >{path} <<X\n{_base64(content)}\nX\nchmod {mode} {path}")
+            self.sh(name, "ln -s /usr/bin/python3 /usr/local/lib/gpufab/python")
         self._ssh_between()
         self.cli("lock")
         return self

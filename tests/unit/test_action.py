@@ -78,7 +78,7 @@ def test_a_node_without_the_program_gets_it_and_nothing_shows_it():
     host = FakeHost()
     action = Action(host)
     result = action.run()
-    assert (result["changed"], steps(result)) == (True, [("node files", "made")])
+    assert (result["changed"], steps(result)) == (True, [("node files", "made"), ("node order", "made")])
     assert host.files[PROGRAM] == archive.build()
     assert len(json.dumps(result)) < 10_000  # with the arguments that -vvv shows
     assert action.task.args == {"features": []}  # which Ansible hands to callbacks
@@ -105,7 +105,7 @@ def test_an_old_program_is_replaced_and_a_dry_run_says_so_without_it():
 def test_what_comes_is_held_against_what_was_announced_before_anything_is_written(packed):
     host = FakeHost()
     result = Action(host, more={PACKED: packed}).run()
-    assert (result["failed"], steps(result)) == (True, [("node files", "failed")])
+    assert (result["failed"], steps(result)) == (True, [("node files", "failed"), ("node order", "not-begun")])
     assert "is not the program that was announced" in result["msg"]
     assert not {PROGRAM, UDEV_RULE} & set(host.files)
 

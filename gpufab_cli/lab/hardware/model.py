@@ -195,10 +195,8 @@ class Hardware:
         Args:
             netdev: The port.
             pfc: One flag a priority.
-            delay: Cable length in metres; None leaves it.
-
-        Raises:
-            OSError: EINVAL for a cable length outside 1..999; the mask is then already set, as in the driver.
+            delay: Cable length in metres; None leaves it, and so does what is outside 1..999: the driver says nothing
+                (en_dcbnl.c, mlx5e_dcbnl_ieee_setpfc).
         """
 
         def edit(port: Port) -> None:
@@ -208,9 +206,7 @@ class Hardware:
 
         if self.port(netdev).pfc != pfc and not self.negotiated(netdev):
             self.change(netdev, edit)
-        if delay is not None and delay != self.port(netdev).pfc_delay:
-            if delay not in _CABLE_M:
-                raise fail(errno.EINVAL)
+        if delay in _CABLE_M and delay != self.port(netdev).pfc_delay:
             self.change(netdev, lambda port: setattr(port, "pfc_delay", delay))
 
     def set_pause(self, netdev: str, rx: bool, tx: bool) -> None:

@@ -15,6 +15,7 @@ from gpufab_cli.lab.machine import PortPlace
 
 VFIO = "vfio-pci"
 _FIRST_GROUP = 100
+_LAST_PRIORITY = 7
 
 
 def card_of(hw: Hardware, place: PortPlace) -> Card:
@@ -79,6 +80,9 @@ def set_count(hw: Hardware, place: PortPlace, count: int) -> None:
     if count and have:
         hw.log(f"mlx5_core {place.pci}: {have} VFs already enabled. Disable before enabling {count} VFs")
         raise fail(errno.EBUSY)
+    if count and hw.machine.nic.driver == "bnxt_en" and not hw.live().admin_up(place.netdev):
+        hw.log(f"bnxt_en {place.pci} {place.netdev}: Reject SRIOV config request since if is down!")
+        return  # bnxt_sriov_configure returns 0, and sysfs takes that for done
     if count:
         _check_room(hw, place, count)
         _create(hw, place, count)
@@ -204,10 +208,10 @@ def set_vf(hw: Hardware, place: PortPlace, index: int, values: dict[str, Any]) -
     """Sets what a physical function keeps of a VF.
 
     Raises:
-        OSError: EINVAL for a VF that is not there, or a MAC no interface can have; EOPNOTSUPP for what the link layer
-            does not have; EBUSY while the port is no legacy switch.
+        OSError: EINVAL for a VF or a priority that is not there, or a MAC no interface can have; EOPNOTSUPP for what
+            the link layer does not have, and while the port is no legacy switch.
     """
-    if index >= len(_vfs(hw, place)):
+    if not 0 <= index < len(_vfs(hw, place)) or values.get("vlan_qos", 0) > _LAST_PRIORITY:
         raise fail(errno.EINVAL)
     foreign = (
         {"node_guid", "port_guid"}

@@ -42,8 +42,11 @@ class GpuParts:
     """GPUs that do not answer, with the reason."""
 
     def steps(self) -> List[Step]:
-        """One step for all that runs: a node whose GPUs differ is slower than one of the lowest."""
-        steps = [Step(GPUS, tuple(self.changes)), Step(f"{FEATURE} ecc", tuple(self.ecc))]
+        """One step for all that runs, as a node whose GPUs differ is slower than one of the lowest.
+
+        A restore sets what it can all the same: one GPU that is dead leaves no other without its limits.
+        """
+        steps = [Step(GPUS, tuple(self.changes), apart=True), Step(f"{FEATURE} ecc", tuple(self.ecc), apart=True)]
         return [step for step in steps if step.changes] + self.mig
 
 

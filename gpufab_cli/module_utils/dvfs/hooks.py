@@ -7,9 +7,9 @@ these never do.
 
 from typing import Dict, Tuple
 
+from ..place import COMMAND, PROGRAM
 from .want import JobsWant
 
-PROGRAM = "/usr/local/lib/gpufab/gpufab.pyz"
 UNITS = "/etc/systemd/system"
 TIMER = "gpufab-jobs.timer"
 SERVICE = "gpufab-jobs.service"
@@ -20,7 +20,7 @@ _SCRIPT = """\
 #!/bin/sh
 # Kept by gpufab: changes made here are reverted.
 # {text}
-[ -r {program} ] && /usr/bin/env python3 -I {program} job {verb} | /usr/bin/logger -t gpufab
+[ -r {program} ] && {command} job {verb} | /usr/bin/logger -t gpufab
 exit 0
 """
 _SERVICE = """\
@@ -32,7 +32,7 @@ ConditionDirectoryNotEmpty=/var/lib/gpufab/jobs
 
 [Service]
 Type=oneshot
-ExecStart=/usr/bin/env python3 -I {program} job sweep
+ExecStart={command} job sweep
 TimeoutStartSec=180
 """
 _TIMER = """\
@@ -51,10 +51,15 @@ WantedBy=timers.target
 LINKS: Tuple[Tuple[str, str], ...] = ((f"{UNITS}/timers.target.wants/{TIMER}", f"{UNITS}/{TIMER}"),)
 """What ``systemctl enable`` would make: (link, target)."""
 
+
+def _script(text: str, verb: str) -> bytes:
+    return _SCRIPT.format(text=text, program=PROGRAM, command=COMMAND, verb=verb).encode()
+
+
 CONTENTS: Dict[str, bytes] = {
-    PROLOG: _SCRIPT.format(text="Sets what the job's comment asks for.", program=PROGRAM, verb="begin").encode(),
-    EPILOG: _SCRIPT.format(text="Sets the node's own policy again.", program=PROGRAM, verb="end").encode(),
-    SERVICE: _SERVICE.format(program=PROGRAM).encode(),
+    PROLOG: _script("Sets what the job's comment asks for.", "begin"),
+    EPILOG: _script("Sets the node's own policy again.", "end"),
+    SERVICE: _SERVICE.format(program=PROGRAM, command=COMMAND).encode(),
     TIMER: _TIMER.encode(),
 }
 """Every file by name."""

@@ -5,10 +5,11 @@ from typing import Any, Mapping, Optional, Tuple
 
 from .. import desired
 from ..converge import Order, Outcome, Status, converge
+from ..daemons import named
 from ..devices import gather as gather_devices
 from ..host import Host, HostError
 from ..journal import Run
-from ..processes import processes
+from ..schema import SchemaError
 from ..texts import natural
 from . import jobs
 from .feature import Dvfs
@@ -79,6 +80,8 @@ def _job(environment: Mapping[str, str]) -> str:
 def _kept(host: Host) -> Optional[DvfsWant]:
     """The wish kept on the node, GPUs only: a job has nothing to do with the rest."""
     kept = dict(desired.load(host, {"dvfs": DvfsWant})).get("dvfs")
+    if isinstance(kept, SchemaError):
+        raise kept
     return DvfsWant(policies=kept.policies, gpus=kept.gpus, device=kept.device) if kept is not None else None
 
 
@@ -92,7 +95,7 @@ def _gpus(host: Host, want: DvfsWant, indices: str) -> Tuple[str, ...]:
 
 def _running(host: Host) -> Tuple[str, ...]:
     """The jobs that have a step daemon: ``slurmstepd: [123.extern]`` on its command line."""
-    lines = (str(host.read(f"/proc/{p.pid}/cmdline")) for p in processes(host) if p.name == "slurmstepd")
+    lines = (str(host.read(f"/proc/{p.pid}/cmdline")) for p in named(host, ("slurmstepd",)))
     found = (re.search(r"\[(\d+)\.", line) for line in lines)
     return tuple(match[1] for match in found if match)
 
@@ -115,6 +118,6 @@ def _gpus_left(outcome: Outcome) -> bool:
 
 def _words(job: str, outcome: Outcome) -> Tuple[str, ...]:
     return tuple(
-        f"job {job}: {result.step.name}: {result.status.value}{': ' + result.reason if result.reason else ''}"
+        f"job {job}: {result.step.label}: {result.status.value}{': ' + result.reason if result.reason else ''}"
         for result in outcome.steps
     )

@@ -3,8 +3,8 @@
 from typing import Dict, Tuple, Union
 
 from ..change import Unknown
+from ..daemons import COMM, named
 from ..host import Reader
-from ..processes import processes
 from ..units import show
 from .seen import Service
 
@@ -27,9 +27,8 @@ _DAEMONS = {
     "geopmd": "GEOPM",
     "eard": "EAR",
     "tuned": "tuned",
-    "power-profiles-": "power-profiles-daemon",
+    "power-profiles-daemon": "power-profiles-daemon",
 }
-"""By the kernel's 15 characters of their name."""
 
 
 def read(host: Reader) -> Union[Dict[str, Service], Unknown]:
@@ -50,5 +49,5 @@ def read(host: Reader) -> Union[Dict[str, Service], Unknown]:
 
 def writers(host: Reader) -> Tuple[str, ...]:
     """Daemons that run and are known to set clocks or power, in words."""
-    found = ((_DAEMONS[p.name], p.pid) for p in processes(host) if p.name in _DAEMONS)
-    return tuple(f"{words} (process {pid})" for words, pid in found)
+    words = {name[:COMM]: what for name, what in _DAEMONS.items()}
+    return tuple(f"{words.get(p.name, p.name)} (process {p.pid})" for p in named(host, _DAEMONS))

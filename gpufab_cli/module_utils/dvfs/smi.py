@@ -131,7 +131,7 @@ def _clocks(host: Reader, found: Iterable[str], *, alone: bool) -> Supported:
         output = host.query(TOOL, *selector, f"--query-supported-clocks={CLOCK_FIELDS}", CSV)
         if isinstance(output, Unknown):
             return output
-        if output.rc != 0 or not _take_clocks(clocks, output.whole):
+        if output.rc != 0 or not output.whole.strip() or not _take_clocks(clocks, output.whole):
             return Unknown(f"{TOOL}: {output.error if output.rc else NO_RELEASE}")
     return clocks
 

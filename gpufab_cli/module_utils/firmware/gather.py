@@ -17,7 +17,7 @@ GATE = "ADVANCED_PCI_SETTINGS"
 
 def gather(host: Reader, devices: Devices, want: FirmwareWant) -> FirmwareSeen:
     """Read every wanted card that is there; what is wrong with the others is the plan's to say."""
-    held = vfs.holders(host) if want.ports else {}
+    held = vfs.holders(host) if want.ports else vfs.Held({}, {})
     present = [card for card in cards(want.ports, found_serial(devices)) if devices.nic(card.pci) is not None]
     return FirmwareSeen({card.pci: _card(host, devices, card, held) for card in present})
 

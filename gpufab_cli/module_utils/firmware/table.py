@@ -17,7 +17,7 @@ ONLY_NEXT = Unknown("this release of the firmware tool prints the next boot only
 
 
 def parse(text: str) -> Optional[Dict[str, Parameter]]:
-    """Every parameter by name; None when there is no table that a known release prints."""
+    """Every parameter by name; None when there is no table that a known release prints, or nothing in it."""
     columns: List[str] = []
     found: Dict[str, Parameter] = {}
     for line in text.splitlines():
@@ -29,7 +29,7 @@ def parse(text: str) -> Optional[Dict[str, Parameter]]:
         words = words[1:] if words[:1] == ["RO"] else words
         if len(words) == 1 + len(columns) and NAME.match(words[0]):
             found[words[0]] = _parameter(dict(zip(columns, words[1:])))
-    return found if "Next Boot" in columns else None
+    return found if found and "Next Boot" in columns else None
 
 
 def _parameter(row: Dict[str, str]) -> Parameter:

@@ -66,14 +66,20 @@ def _shows(host: Reader, unit: str) -> Union[Dict[str, str], Unknown]:
 
 
 def _service(host: Reader, shows: Dict[str, str]) -> ServiceSeen:
-    pid = shows.get("MainPID", "0")
+    pid = shows.get("MainPID", "")
     pair = [_systemd(shows.get(name)) for name in ("LimitMEMLOCKSoft", "LimitMEMLOCK")]
     soft, hard = pair
     told = soft is not None and hard is not None
     return ServiceSeen(
         configured=shown(str(soft), str(hard)) if told else Unknown("systemctl show: no LimitMEMLOCK"),
-        running=_limit(host, pid) if pid.isdigit() and pid != "0" else ABSENT,
+        running=_running(host, pid),
     )
+
+
+def _running(host: Reader, pid: str) -> Limit:
+    if not pid.isdigit():
+        return Unknown("systemctl show: no MainPID")
+    return _limit(host, pid) if pid != "0" else ABSENT
 
 
 def _systemd(value: Optional[str]) -> Optional[str]:

@@ -7,17 +7,18 @@ conditional: gpufab's lines go before them.
 
 from typing import Dict, Tuple
 
+from ..place import COMMAND
 from ..settings_file import Format
 from .seen import Install, MpiSeen
 
 UCX_CONF = "/etc/ucx/ucx.conf"
 OPENMPI, PRTE = "openmpi-mca-params.conf", "prte-mca-params.conf"
 PROGRAM = "/usr/local/bin/gpufab-bind"
-SCRIPT = b"""\
+SCRIPT = f"""\
 #!/bin/sh
 # Kept by gpufab: changes made here are reverted.
-exec /usr/bin/env python3 -I /usr/local/lib/gpufab/gpufab.pyz bind "$@"
-"""
+exec {COMMAND} bind "$@"
+""".encode()
 RUN_BY_ALL = 0o755
 
 # What Debian's package openmpi-common ships, so that Open MPI works where there is no UCX: nobody's wish.

@@ -2,7 +2,7 @@
 
 from typing import Dict, Iterator, Mapping, Tuple
 
-from .. import rails
+from .. import jobs_environment, rails
 from ..change import Finding, Unknown
 from ..devices import Devices
 from ..settings_file import take_apart
@@ -26,8 +26,7 @@ def findings(devices: Devices, seen: MpiSeen, want: MpiWant) -> Iterator[Finding
     for who, values in _sources(seen):
         yield from _net_devices(devices, seen, who, values)
         yield from _class(seen, want, who, values)
-    if isinstance(seen.jobs, Unknown):
-        yield Finding("mpi.unread", ("jobs",), seen.jobs.reason, unknown=True)
+    yield from jobs_environment.unread(seen.jobs, "mpi.unread")
 
 
 def _sources(seen: MpiSeen) -> Iterator[Tuple[str, Mapping[str, str]]]:

@@ -7,7 +7,7 @@ environ.d, ``NAME=VALUE`` too; Slurm takes ``export NAME=VALUE`` lines from what
 """
 
 import re
-from typing import Dict, Iterator, Tuple
+from typing import Dict, Iterator, List, Tuple
 
 from ..settings_file import Format
 from .seen import OtherFile
@@ -28,6 +28,8 @@ _EXPORTS = Format(  # what the job has set itself comes first
     mode=0o755,
 )
 _LONGEST_LINE, _LONGEST_VALUE = 4096, 1023
+KEPT = 1 << 15
+"""Characters that are kept of a file. NCCL has some hundred variables; a user may write anything."""
 
 
 def form(path: str) -> Format:
@@ -43,13 +45,18 @@ def paths(want: NcclEnvWant) -> Tuple[str, ...]:
 def other_file(text: str) -> OtherFile:
     """A file of somebody else's as NCCL reads it."""
     values: Dict[str, str] = {}
-    bad = []
-    for line in text.splitlines():
+    bad: List[str] = []
+    left = KEPT
+    for number, line in enumerate(text.splitlines(), 1):
         pair = _PLAIN.parse(line)
-        if pair is not None and pair[0].startswith("NCCL_"):
-            values.setdefault(*pair)
-        if list(bad_words(line)):
-            bad.append(line[:80])
+        is_new = pair is not None and pair[0].startswith("NCCL_") and pair[0] not in values
+        wrong = line[:80] if list(bad_words(line)) else ""
+        left -= len(wrong) + (len(line) if is_new else 0)
+        if left < 0:
+            return OtherFile(values, tuple(bad), f"longer than {KEPT} characters: not looked at from line {number}")
+        if pair is not None and is_new:
+            values[pair[0]] = pair[1]
+        bad += [wrong] if wrong else []
     return OtherFile(values, tuple(bad))
 
 

@@ -16,6 +16,10 @@ from .want import NcclEnvWant
 
 LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/local/lib")
 DOT_FILE = ".nccl.conf"
+HOMES = 1 << 20
+"""Characters of users' files that are kept, all homes together."""
+STRANGERS = 16
+"""Addresses that are kept of a topology file; a finding lists fewer."""
 _BUSID = re.compile(r"""\bbusid=["']([0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[01][0-9A-Fa-f]\.[0-7])["']""")
 _END = re.compile(r"""\bclass=["']0x0[23]""")  # network and display controllers
 
@@ -57,10 +61,15 @@ def libraries(host: Reader) -> Tuple[str, ...]:
 def _homes(host: Reader) -> Tuple[Dict[str, Union[OtherFile, Unknown]], Optional[str]]:
     users, unread = homes(host)
     found: Dict[str, Union[OtherFile, Unknown]] = {}
+    left = HOMES
     for home in ("/root", *users):
         text = host.read_of_user(f"{home}/{DOT_FILE}")
-        if isinstance(text, (str, Unknown)):
-            found[f"{home}/{DOT_FILE}"] = files.other_file(text) if isinstance(text, str) else text
+        if isinstance(text, str):
+            left -= min(len(text), files.KEPT)
+            beyond = Unknown(f"not looked at: those before it have {HOMES} characters")
+            found[f"{home}/{DOT_FILE}"] = files.other_file(text) if left >= 0 else beyond
+        elif isinstance(text, Unknown):
+            found[f"{home}/{DOT_FILE}"] = text
     return found, unread
 
 
@@ -99,4 +108,4 @@ def _strangers(
         found = [match[1].lower() for tag in tags if _END.search(tag) and (match := _BUSID.search(tag))]
         strange = tuple(dict.fromkeys(pci for pci in found if pci not in here))
         if strange:
-            yield who, strange
+            yield who, strange[:STRANGERS]

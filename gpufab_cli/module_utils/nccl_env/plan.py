@@ -2,7 +2,7 @@
 
 from typing import Dict, Iterator, Union
 
-from .. import rails, settings_file
+from .. import jobs_environment, rails, settings_file
 from ..change import ABSENT, Finding, Plan, Step, Unknown
 from ..devices import Devices
 from ..settings_file import NOT_ASKED
@@ -48,14 +48,14 @@ def _findings(devices: Devices, seen: NcclEnvSeen, want: NcclEnvWant) -> Iterato
             # Homes on NFS keep root out: that is told, and casts no doubt on all else.
             yield Finding("nccl.unread", (path,), item.reason)
             continue
+        if item.cut:
+            yield Finding("nccl.unread", (path,), item.cut)
         yield from (Finding("nccl.grammar", (path,), line) for line in item.bad_lines)
         yield from judge(node, path, item.values)
     if seen.unread_homes is not None:
         yield Finding("nccl.unread", ("/home",), seen.unread_homes)
-    if isinstance(seen.jobs, Unknown):
-        yield Finding("nccl.unread", ("jobs",), seen.jobs.reason, unknown=True)
-    else:
-        for job in seen.jobs:
-            yield from judge(node, str(job), job.variables)
+    yield from jobs_environment.unread(seen.jobs, "nccl.unread")
+    for job in seen.jobs if isinstance(seen.jobs, tuple) else ():
+        yield from judge(node, str(job), job.variables)
     for who, path in seen.missing:
         yield Finding("nccl.topo-file", (who, path), "not there: NCCL goes on without it and says nothing")

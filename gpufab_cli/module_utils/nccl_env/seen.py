@@ -10,10 +10,14 @@ from ..rails import RailSeen
 
 @dataclass(frozen=True)
 class OtherFile:
-    """A settings file that is not gpufab's to write: what it sets, and the lines that NCCL does not take as meant."""
+    """A settings file that is not gpufab's to write: what it sets, and the lines that NCCL does not take as meant.
+
+    ``cut`` says what of it is not kept; "" where all is.
+    """
 
     values: Dict[str, str]
     bad_lines: Tuple[str, ...] = ()
+    cut: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,18 @@
 """The node feature: gpufab's own program, units and udev rule, and no wish left of what is no longer managed."""
 
+import sys
 from dataclasses import dataclass
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 from ..change import ABSENT, Absent, Change, Finding, Plan, Step, Unknown, Where
 from ..desired import DESIRED_D, desired_path
 from ..devices import Devices
 from ..host import Host, Reader, sha256
+from ..place import AWAITED, PROGRAM
 from ..snapshot import Snapshot
 from ..units import show
-from .files import EARLY, LATE, LINKS, PROGRAM, digests, paths, texts
+from . import order
+from .files import EARLY, LATE, digests, links, paths, texts
 from .program import NOTHING, Program
 from .seen import NodeSeen
 from .want import NodeWant
@@ -37,19 +40,28 @@ class Node:
 
     def gather(self, host: Reader, devices: Devices, want: NodeWant) -> NodeSeen:  # noqa: ARG002
         """Digest the files and look at the restore units."""
+        python = want.python or sys.executable
         return NodeSeen(
             files={path: _digest(host, path) for path in paths()},
-            links={path: host.link(path) for path, _ in LINKS},
+            links={path: host.link(path) for path in links(python)},
+            python=python,
+            # Who looks runs by an interpreter that is there.
+            python_missing=python != sys.executable and not host.exists(python),
+            order=order.read(host),
             strays=_strays(host, want),
             restore_disabled=_restore_disabled(host),
-            **_units(host),
+            **_units(host, want),
         )
 
-    def plan(self, snapshot: Snapshot, want: NodeWant) -> Plan:  # noqa: ARG002
-        """One step for the files, one for strays; neither touches traffic."""
+    def plan(self, snapshot: Snapshot, want: NodeWant) -> Plan:
+        """One step for the files, one for what comes after them at boot, one for strays; none touches traffic."""
         seen: NodeSeen = snapshot.seen[FEATURE]
-        files = _file_changes(seen, self.program.digest())
-        steps = [Step("node files", tuple(files)), Step("node strays", tuple(_stray_changes(seen)))]
+        missing = f"{seen.python} is not there: connection.python in fabric.yml" if seen.python_missing else ""
+        steps = [
+            Step("node files", tuple(_file_changes(seen, self.program.digest())), blocked=missing),
+            Step("node order", _order_changes(seen, want)),
+            Step("node strays", tuple(_stray_changes(seen))),
+        ]
         return Plan(tuple(step for step in steps if step.changes), findings=tuple(_findings(seen)))
 
     def only(self, want: NodeWant, device: str) -> NodeWant:  # noqa: ARG002
@@ -59,18 +71,24 @@ class Node:
     def apply(self, step: Step, host: Host) -> None:
         """Write files and links, then have systemd and udev read their configuration again.
 
-        A file is replaced as a whole or not at all, so undoing a step has no old content to bring back.
+        A file is replaced as a whole or not at all, so undoing a step has no old content to bring back; of the order
+        the change holds it.
         """
         for change in step.changes:
             self._write(host, change)
         if step.name == "node files":
+            # From now on udev events start restores, as after the first boot with these files.
+            host.put(AWAITED, b"")
+        if step.name != "node strays":
             _reload(host)
 
     def _write(self, host: Host, change: Change) -> None:
         (path,) = change.path
         if isinstance(change.desired, Absent):
             host.remove(path)
-        elif path in dict(LINKS):
+        elif path == order.ORDER:
+            order.write(host, change.desired)
+        elif path in links(""):
             host.symlink(path, change.desired)
         elif change.desired == digests(self.program.digest()).get(path):
             host.put(path, self.program.build() if path == PROGRAM else texts()[path])
@@ -95,20 +113,24 @@ def _restore_disabled(host: Reader) -> bool:
     return isinstance(line, str) and DISABLED in line.split()
 
 
-def _units(host: Reader) -> Dict[str, Any]:
-    """How the restore units last ended and whether systemd has read them as they are; without systemd, neither."""
+def _units(host: Reader, want: NodeWant) -> Dict[str, Any]:
+    """How the restore units last ended, whether systemd has read them as they are, and what is ordered before them.
+
+    Without systemd, none of it.
+    """
     if not host.exists(SYSTEMD):
-        return {"failed_units": (), "stale_units": ()}
+        return {"failed_units": (), "stale_units": (), "loops": {}}
+    loops = order.loops(host, want.jobs)
     blocks = show(host, ("Id", "ActiveState", "Result", "NeedDaemonReload"), (EARLY, LATE))
     if isinstance(blocks, Unknown):
-        return {"failed_units": (), "stale_units": blocks}
+        return {"failed_units": (), "stale_units": blocks, "loops": loops}
     failed = (f"{b['Id']}: {b['Result']}" for b in blocks if b["ActiveState"] == "failed")
     stale = (b["Id"] for b in blocks if b["NeedDaemonReload"] == "yes")
-    return {"failed_units": tuple(failed), "stale_units": tuple(stale)}
+    return {"failed_units": tuple(failed), "stale_units": tuple(stale), "loops": loops}
 
 
 def _file_changes(seen: NodeSeen, program: str) -> List[Change]:
-    wanted = {**digests(program), **dict(LINKS)}
+    wanted = {**digests(program), **links(seen.python)}
     found = {**seen.files, **seen.links}
     changes = [
         Change((path,), found[path], value, "node.files", Where.PERSISTED)
@@ -116,6 +138,15 @@ def _file_changes(seen: NodeSeen, program: str) -> List[Change]:
         if found[path] != value
     ]
     return changes + _stale_changes(seen)
+
+
+def _order_changes(seen: NodeSeen, want: NodeWant) -> Tuple[Change, ...]:
+    if isinstance(seen.loops, Unknown):
+        return (Change((order.ORDER,), seen.loops, "as the node's own order allows", "node.files", Where.PERSISTED),)
+    wanted = order.wanted(want.wait_s, want.jobs, seen.loops)
+    if seen.order == wanted:
+        return ()
+    return (Change((order.ORDER,), seen.order, wanted, "node.files", Where.PERSISTED),)
 
 
 def _stale_changes(seen: NodeSeen) -> List[Change]:
@@ -133,6 +164,10 @@ def _stray_changes(seen: NodeSeen) -> List[Change]:
 
 def _findings(seen: NodeSeen) -> List[Finding]:
     findings = [Finding("node.restore-failed", (unit.partition(":")[0],), unit) for unit in seen.failed_units]
+    if seen.python_missing:
+        findings.append(Finding("node.python", (seen.python,), "not there"))
+    if not isinstance(seen.loops, Unknown):
+        findings += [Finding("node.order", (unit,), way) for unit, way in sorted(seen.loops.items())]
     if seen.restore_disabled:
         findings.append(Finding("node.restore-disabled", ("kernel command line",), DISABLED))
     return findings

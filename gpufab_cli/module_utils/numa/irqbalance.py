@@ -9,8 +9,8 @@ import re
 from typing import Dict, Iterable, Tuple
 
 from ..change import ABSENT, Step, Unknown
+from ..daemons import named
 from ..host import Host, HostError, Reader
-from ..processes import processes
 from .seen import IrqbalanceSeen, Text
 
 PROGRAM = "irqbalance"
@@ -87,7 +87,7 @@ def _command_lines(host: Reader) -> Tuple[Text, ...]:
     (fs/proc/base.c, get_mm_cmdline), and one that was forked to ask the policy is a shell a moment later: these tell
     nothing.
     """
-    pids = [process.pid for process in processes(host) if process.name == PROGRAM]
+    pids = [process.pid for process in named(host, (PROGRAM,))]
     found = [(host.read(f"/proc/{pid}/cmdline"), host.read(f"/proc/{pid}/comm")) for pid in pids]
     return tuple(line for line, name in found if name == PROGRAM and line is not ABSENT and line != "")
 

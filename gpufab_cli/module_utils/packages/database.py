@@ -48,7 +48,10 @@ def _dpkg(host: Reader, platform: Platform, matters: Matters) -> Union[Database,
         return Unknown(f"{STATUS}: {text}")
     packages: Dict[str, Package] = {}
     broken = {"dpkg": "interrupted"} if isinstance(journal, tuple) and journal else {}
-    for stanza in _stanzas(text, platform):
+    stanzas = tuple(_stanzas(text, platform))
+    if not stanzas:
+        return Unknown(f"{STATUS}: no package in it")
+    for stanza in stanzas:
         if stanza.state not in _DONE or stanza.error != "ok":
             broken[stanza.label] = stanza.state + ("" if stanza.error == "ok" else " and must be reinstalled")
         if stanza.native and stanza.state not in _GONE and matters(stanza.name, stanza.version):
@@ -93,11 +96,13 @@ def _rpm(host: Reader, matters: Matters) -> Union[Database, Unknown]:
     if isinstance(output, Unknown) or output.rc != 0:
         return output if isinstance(output, Unknown) else Unknown(f"rpm: {output.error}")
     packages = {}
-    for line in output.stdout.splitlines():
-        name, _, version = line.partition(" ")
-        version = version[2:] if version.startswith("0:") else version
-        if matters(name, version):
-            packages[name] = Package(version)
+    rows = [line.partition(" ") for line in output.stdout.splitlines()]
+    if not rows or not all(name and version for name, _, version in rows):
+        return Unknown("rpm -qa: printed what no known release prints")
+    for name, _, version in rows:
+        bare = version[2:] if version.startswith("0:") else version
+        if matters(name, bare):
+            packages[name] = Package(bare)
     return Database(packages, {}, _dnf_holder(host) or _locker(host, RPM_LOCKS), dict(_foreign_locks(host)))
 
 

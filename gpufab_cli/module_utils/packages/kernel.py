@@ -40,6 +40,8 @@ def _secure_boot(host: Reader) -> Union[bool, Unknown]:
     content = host.read_bytes(SECURE_BOOT)
     if isinstance(content, Unknown):
         return content
+    if isinstance(content, bytes) and len(content) < 5:  # noqa: PLR2004 (four bytes and one)
+        return Unknown(f"{SECURE_BOOT}: cut short")
     return isinstance(content, bytes) and content[4:5] == b"\x01"
 
 

@@ -5,9 +5,10 @@ The same function undoes a step: it is given the changes turned round and in rev
 global pause overwrite one another (mlx5_set_port_pfc, mlx5_set_port_pause).
 """
 
-from typing import Any, Callable, Dict, List, Mapping, Optional, Union
+import functools
+from typing import Any, Callable, Dict, List, Mapping, Optional, TypeVar, Union
 
-from .. import before
+from .. import before, named
 from ..change import ABSENT, Absent, Change, Step
 from ..devices import NET, PCI_DEVICES
 from ..host import Host, HostError
@@ -22,24 +23,33 @@ LINK_SECONDS = 20
 RDMA_CM_DEFAULTS = {"default_roce_mode": "RoCE v2", "default_roce_tos": "0"}
 
 Changes = Mapping[str, Change]
+T = TypeVar("T")
 
 
 def apply(step: Step, host: Host) -> None:
-    """Make every change of the step. Names are looked up afresh from the PCI address: udev may have renamed.
+    """Make every change of the step, each by the names that the port has then: PFC may take the link down, which lasts,
+    and udev or rdma-core may rename meanwhile.
 
     Raises:
         HostError: at the first change that fails; those before it are made.
     """
     changes = {change.path[1]: change for change in step.changes}
-    port = _port(host, step.device)
-    hidden = _hidden(host, port, changes)
+
+    def now(act: Callable[[Port], T]) -> T:
+        return named.by_name(lambda: _port(host, step.device), act)
+
+    hidden = now(lambda port: _hidden(host, port, changes))
     if hidden and not step.undoes:
-        before.keep(host, step, bnxt.look(host, port, hidden))
+        before.keep(host, step, now(lambda port: bnxt.look(host, port, hidden)))
     for writer in dict.fromkeys(_WRITERS.get(name, _dcqcn) for name in changes):
-        writer(host, port, changes)
+        now(functools.partial(_write, writer, host, changes))
     found = before.kept(host, step) if hidden and step.undoes else None
     if found is not None:
-        bnxt.put_back(host, port, found)
+        now(lambda port: bnxt.put_back(host, port, found))
+
+
+def _write(writer: "Writer", host: Host, changes: "Changes", port: Port) -> None:
+    writer(host, port, changes)
 
 
 def _hidden(host: Host, port: Port, changes: Changes) -> List[str]:
@@ -51,10 +61,7 @@ def _hidden(host: Host, port: Port, changes: Changes) -> List[str]:
 
 def _port(host: Host, pci: str) -> Port:
     """The port as it is named now; a bonded one may have no RDMA device of its own."""
-    netdevs, rdma = (host.names(f"{PCI_DEVICES}/{pci}/{kind}") for kind in ("net", "infiniband"))
-    if not isinstance(netdevs, tuple) or len(netdevs) != 1:
-        raise HostError(f"{pci} does not have exactly one net device any more")
-    return Port(pci, netdevs[0], rdma[0] if isinstance(rdma, tuple) and len(rdma) == 1 else None)
+    return Port(pci, named.netdev(host, pci), named.rdma(host, pci))
 
 
 def _rdma(port: Port) -> str:
@@ -107,16 +114,16 @@ def _pfc(host: Host, port: Port, changes: Changes) -> None:
     carrier = host.read(f"{NET}/{port.netdev}/carrier")
     probe.dcb_backend(host).set_pfc(host, port.netdev, changes["pfc"].desired)
     if carrier == "1":
-        _wait_for_link(host, port.netdev)
+        _wait_for_link(host, port.pci)
 
 
-def _wait_for_link(host: Host, netdev: str) -> None:
+def _wait_for_link(host: Host, pci: str) -> None:
     """Wait until mlx5 has brought the link back; the driver takes it down right after the request returns."""
     for _ in range(LINK_SECONDS * 5):
         host.sleep(0.2)
-        if host.read(f"{NET}/{netdev}/carrier") == "1":
+        if any(host.read(f"{NET}/{name}/carrier") == "1" for name in named.names(host, pci, "net")):
             return
-    raise HostError(f"the link of {netdev} did not come back within {LINK_SECONDS} s")
+    raise HostError(f"the link of {named.netdev(host, pci)} did not come back within {LINK_SECONDS} s")
 
 
 def _ets(host: Host, port: Port, changes: Changes) -> None:

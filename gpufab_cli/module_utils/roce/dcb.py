@@ -19,6 +19,10 @@ T = TypeVar("T")
 
 
 OBJECTS = ("app", "ets", "pfc", "dcbx")
+APP_TABLES = {
+    *("ethtype_prio", "default_prio", "dscp_prio", "stream_port_prio", "dgram_port_prio", "port_prio", "pcp_prio")
+}
+"""What ``dcb app show`` may print. Another word might be the DSCP map under a new name."""
 
 
 def read(host: Reader, netdevs: Mapping[str, bool]) -> Dict[str, Dcb]:
@@ -69,8 +73,8 @@ def _parse_pfc(data: Dict[str, Any]) -> Tuple[int, ...]:
 
 
 def _parse_app(data: Dict[str, Any]) -> Pairs:
-    """The (DSCP, priority) entries of the APP table, ascending."""
-    if not isinstance(data, dict):
+    """The (DSCP, priority) entries of the APP table, ascending. A table without entries is not printed at all."""
+    if not isinstance(data, dict) or not set(data) <= APP_TABLES:
         raise TypeError("app")
     return tuple(
         sorted((_int(entry[0], DSCPS - 1), _int(entry[1], PRIORITIES - 1)) for entry in data.get("dscp_prio", ()))

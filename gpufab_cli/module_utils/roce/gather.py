@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any, Dict, Optional, Tuple, Union
 
 from ..change import Unknown
+from ..daemons import named
 from ..devices import Devices, Nic
 from ..host import Reader
-from ..processes import processes
 from . import bnxt, bonds, gids, probe, sysfs
 from .backend import Dcb, Port
 from .seen import PortSeen, RoceSeen
@@ -88,4 +88,4 @@ def _pause(host: Reader, netdev: str) -> Union[Tuple[bool, bool], Unknown]:
 
 
 def _lldpad(host: Reader) -> Optional[str]:
-    return next((process.pid for process in processes(host) if process.name == "lldpad"), None)
+    return next((process.pid for process in named(host, ("lldpad",))), None)

@@ -24,6 +24,8 @@ def read(host: Reader, rdma: Optional[str]) -> Union[Tuple[Gid, ...], Unknown]:
     found: List[Gid] = []
     for row in sorted(number for number in map(natural, rows) if number is not None):
         text = host.read(f"{folder}/gids/{row}")
+        if isinstance(text, Unknown):
+            return text
         if isinstance(text, str) and not EMPTY.fullmatch(text):
             # A row may be emptied between the two reads: its type is then gone.
             kind = host.read(f"{folder}/gid_attrs/types/{row}")

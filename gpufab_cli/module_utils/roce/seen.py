@@ -1,11 +1,15 @@
 """What is found on the RoCE ports of one node."""
 
 from dataclasses import dataclass, field
-from typing import Dict, Literal, Optional, Tuple, Union
+from typing import Annotated, Dict, Literal, Optional, Tuple, Union
 
 from ..change import Absent, Unknown
+from ..schema import Length
+from .want import PRIORITIES
 
 Priorities = Union[Tuple[int, ...], Unknown]
+Eight = Annotated[Tuple[int, ...], Length(PRIORITIES)]
+"""One number for each priority, traffic class or buffer."""
 Number = Union[int, Unknown]
 DscpEntries = Union[Tuple[Tuple[int, int], ...], Unknown]
 Owner = Literal["host", "firmware"]
@@ -48,9 +52,9 @@ class PortSeen:
     trust: Union[str, Unknown]
     dscp_priority: DscpEntries
     pfc: Priorities
-    prio_tc: Priorities
-    tc_tsa: Union[Tuple[str, ...], Unknown]
-    tc_bw: Priorities
+    prio_tc: Union[Eight, Unknown]
+    tc_tsa: Union[Annotated[Tuple[str, ...], Length(PRIORITIES)], Unknown]
+    tc_bw: Union[Eight, Unknown]
     ecn_np: Union[Tuple[int, ...], Absent, Unknown]
     ecn_rp: Union[Tuple[int, ...], Absent, Unknown]
     cnp_dscp: Union[int, Absent, Unknown]
@@ -63,8 +67,8 @@ class PortSeen:
     dcbx: Union[Owner, Unknown] = "host"
     """Who decides PFC and ETS: the host, or DCBX in the NIC's firmware. Unknown where the driver does not say."""
     cable_m: Union[int, Unknown, None] = None
-    prio_buffer: Union[Tuple[int, ...], Unknown, None] = None
-    buffer_bytes: Union[Tuple[int, ...], Unknown, None] = None
+    prio_buffer: Union[Eight, Unknown, None] = None
+    buffer_bytes: Union[Eight, Unknown, None] = None
     dcqcn: Dict[str, Union[int, Absent, Unknown]] = field(default_factory=dict)
     """The DCQCN parameters that were asked for."""
     control: Control = "vendor"

@@ -8,12 +8,13 @@ on for the binding and then left as wanted.
 from contextlib import contextmanager, suppress
 from typing import Any, Dict, Iterator, List, Mapping, Set
 
-from .. import before, vfs
+from .. import before, named, vfs
 from ..change import ABSENT, Absent, Change, Step, Unknown
 from ..devices import PCI_DEVICES
 from ..host import Host, HostError
 from . import vfinfo
 from .files import contents
+from .gather import is_up
 from .plan import REBOUND, UNMANAGED_STEP
 from .seen import ATTRIBUTES
 
@@ -21,6 +22,10 @@ DRIVERS = "/sys/bus/pci/drivers"
 PROBE = "/sys/bus/pci/drivers_probe"
 VF_SECONDS = 30
 """How long the kernel may take to show all VFs and the netdev of the port after a count was written."""
+DRIVER_SECONDS = 15
+"""How long the VFs' driver may take: where it is a module of its own, such as iavf, udev loads it when it sees a VF."""
+UP_SECONDS = 5
+"""How long a driver may take to show that its netdev is up; all known ones have done it when ip returns."""
 DMESG_LINES = 3
 
 Settings = Dict[int, Dict[str, Any]]
@@ -37,8 +42,10 @@ def apply(step: Step, host: Host) -> None:
         _apply_files(step, host)
         return
     changes = {change.path[1:]: change for change in step.changes}
-    count, autoprobe = changes.get(("numvfs",)), changes.get(("autoprobe",))
+    count, autoprobe, up = (changes.get((name,)) for name in ("numvfs", "autoprobe", "admin_up"))
     wanted = _settings(step.changes)
+    if up is not None and up.desired is True:
+        _set_up(host, step.device, up=True)
     if autoprobe is not None:
         host.set(_path(step.device, "sriov_drivers_autoprobe"), "1" if autoprobe.desired else "0")
     if count is not None:
@@ -46,6 +53,19 @@ def apply(step: Step, host: Host) -> None:
     else:
         _set(host, step.device, wanted)
         _rebind(host, step, {index for index, values in wanted.items() if REBOUND & set(values)})
+    if up is not None and up.desired is False:
+        _set_up(host, step.device, up=False)
+
+
+def _set_up(host: Host, pci: str, *, up: bool) -> None:
+    """Set the port up, or down again in an undo, and see that it is."""
+    word = "up" if up else "down"
+    named.by_name(lambda: named.netdev(host, pci), lambda name: host.run("ip", "link", "set", "dev", name, word))
+    for _ in range(UP_SECONDS * 5):
+        if is_up(host, named.netdev(host, pci)) is up:
+            return
+        host.sleep(0.2)
+    raise HostError(f"{pci} was set {word} and is not after {UP_SECONDS} s{_kernel_log(host, pci)}")
 
 
 def _apply_files(step: Step, host: Host) -> None:
@@ -73,15 +93,12 @@ def _settings(changes: "tuple[Change, ...]") -> Settings:
     return found
 
 
-def _netdev(host: Host, pci: str) -> str:
-    names = host.names(_path(pci, "net"))
-    if not isinstance(names, tuple) or len(names) != 1:
-        raise HostError(f"{pci} does not have exactly one netdev")
-    return names[0]
-
-
 def _infos(host: Host, pci: str) -> List[vfinfo.Info]:
-    found = vfinfo.read(host, _netdev(host, pci))
+    return named.by_name(lambda: named.netdev(host, pci), lambda netdev: _infos_of(host, netdev))
+
+
+def _infos_of(host: Host, netdev: str) -> List[vfinfo.Info]:
+    found = vfinfo.read(host, netdev)
     if isinstance(found, Unknown):
         raise HostError(found.reason)
     return list(found)
@@ -149,10 +166,16 @@ def _kernel_log(host: Host, pci: str) -> str:
 
 
 def _set(host: Host, pci: str, wanted: Settings) -> None:
+    """Set what is not as wanted. VFs come with a wait, in which udev may rename their port: its name is looked up now,
+    and again if it does not hold any more."""
+    if any(wanted.values()):
+        named.wait_for_netdev(host, pci, VF_SECONDS)
+        named.by_name(lambda: named.netdev(host, pci), lambda netdev: _set_by_name(host, pci, netdev, wanted))
+
+
+def _set_by_name(host: Host, pci: str, netdev: str, wanted: Settings) -> None:
     """Set what is not as wanted; a driver that cannot set what it has anyway is not asked to."""
-    if not any(wanted.values()):
-        return
-    netdev, infos = _netdev(host, pci), _infos(host, pci)
+    infos = _infos_of(host, netdev)
     for index, values in sorted(wanted.items()):
         if index >= len(infos):
             raise HostError(f"{pci}: VF {index} is gone")
@@ -178,15 +201,33 @@ def _probing(host: Host, pci: str) -> Iterator[None]:
 
 
 def _bind(host: Host, pci: str) -> None:
-    """Give each VF without a driver its own, unless the node is set to leave them alone."""
+    """Give each VF without a driver its own, unless the node is set to leave them alone.
+
+    A driver that is loaded later takes the VFs by itself, as it is allowed to (pci_device_can_probe).
+
+    Raises:
+        HostError: a driver refuses a VF, or none has come for it in time.
+    """
     if host.read(_path(pci, "sriov_drivers_autoprobe")) == "0":
         return
     for vf in vfs.read(host, pci):
         if not vf.driver:
-            host.set(PROBE, vf.pci)
+            _probe(host, vf.pci)
+    for _ in range(DRIVER_SECONDS * 5):
+        if all(vf.driver for vf in vfs.read(host, pci)):
+            return
+        host.sleep(0.2)
     bare = [vf.pci for vf in vfs.read(host, pci) if not vf.driver]
     if bare:
-        raise HostError(f"no driver took {', '.join(bare)}{_kernel_log(host, pci)}")
+        words = f"still no driver for {', '.join(bare)} after {DRIVER_SECONDS} s: is the module of the VFs installed?"
+        raise HostError(words + _kernel_log(host, pci))
+
+
+def _probe(host: Host, vf: str) -> None:
+    try:
+        host.set(PROBE, vf)
+    except HostError as error:
+        raise HostError(f"a driver refuses {vf}: {error}{_kernel_log(host, vf)}") from error
 
 
 def _rebind(host: Host, step: Step, indexes: Set[int]) -> None:

@@ -18,7 +18,7 @@ IFF_UP = 0x1
 
 def gather(host: Reader, devices: Devices, want: SriovWant) -> SriovSeen:
     """Read every wanted port that is there; what is wrong with the others is the plan's to say."""
-    held = vfs.holders(host) if want.ports else {}
+    held = vfs.holders(host) if want.ports else vfs.Held({}, {})
     found = {port.pci: devices.nic(port.pci) for port in want.ports}
     ports = {pci: _port(host, nic, held) for pci, nic in found.items() if nic is not None and not nic.is_vf}
     files = {} if want.unmanaged is None else {path: _digest(host, path) for path in contents()}
@@ -37,7 +37,7 @@ def _port(host: Reader, nic: Nic, held: vfs.Holders) -> PortSeen:
         totalvfs=vfs.read_count(host, nic.pci, "sriov_totalvfs"),
         autoprobe=_autoprobe(host, nic.pci),
         eswitch=read_eswitch(host, nic.pci),
-        admin_up=_admin_up(host, nic),
+        admin_up=is_up(host, nic.netdev.name) if nic.netdev is not None else ABSENT,
         vfs=_vfs(host, nic, held) if isinstance(numvfs, int) and numvfs else (),
     )
 
@@ -63,12 +63,15 @@ def read_eswitch(host: Reader, pci: str) -> Union[str, Absent, Unknown]:
         return Unknown("devlink dev eswitch show: printed what no known release prints")
 
 
-def _admin_up(host: Reader, nic: Nic) -> bool:
-    flags = host.read(f"{NET}/{nic.netdev.name}/flags") if nic.netdev is not None else ""
+def is_up(host: Reader, netdev: str) -> Union[bool, Absent, Unknown]:
+    """Whether somebody has set a netdev up; ABSENT where there is none of that name."""
+    flags = host.read(f"{NET}/{netdev}/flags")
+    if not isinstance(flags, str):
+        return flags
     try:
-        return bool(int(str(flags), 16) & IFF_UP)
+        return bool(int(flags, 16) & IFF_UP)
     except ValueError:
-        return False
+        return Unknown(f"{NET}/{netdev}/flags: {flags!r} is no hexadecimal number")
 
 
 def _vfs(host: Reader, nic: Nic, held: vfs.Holders) -> Tuple[VfSeen, ...]:

@@ -17,6 +17,8 @@ from .want import PortWant, SriovWant, VfWant
 
 FEATURE = "sriov"
 UNMANAGED_STEP = "sriov network managers"
+NEEDS_UP = "bnxt_en"
+"""The driver whose port must be up before it makes VFs."""
 NO_GUID = "00:00:00:00:00:00:00:00"
 REBOUND = frozenset({"mac", "node_guid", "port_guid", "rdma_guid"})
 """What a VF takes over only when its driver is bound anew."""
@@ -81,7 +83,7 @@ def _findings(port: PortWant, nic: Nic, found: PortSeen) -> Iterator[Finding]:
 
 
 def _step(devices: Devices, port: PortWant, nic: Nic, found: PortSeen) -> Step:
-    changes = tuple(_changes(port, found))
+    changes = (*_set_up(port, nic, found), *_changes(port, found))
     impact = _impact(devices, nic, found, changes)
     return Step(
         f"{FEATURE} {port.rail}",
@@ -91,6 +93,13 @@ def _step(devices: Devices, port: PortWant, nic: Nic, found: PortSeen) -> Step:
         _blocked(port, nic, found) if impact else "",
         _users(found, changes) if Impact.VF_LOSS in impact else (),
     )
+
+
+def _set_up(port: PortWant, nic: Nic, found: PortSeen) -> Iterator[Change]:
+    """bnxt_en takes a count while its netdev is down, and makes no VFs (bnxt_sriov.c, bnxt_sriov_configure)."""
+    makes = bool(port.vfs) and found.numvfs not in (len(port.vfs), ABSENT)
+    if makes and nic.driver == NEEDS_UP and found.admin_up not in (True, ABSENT):
+        yield Change((port.pci, "admin_up"), found.admin_up, True, "sriov.port-down")
 
 
 def _changes(port: PortWant, found: PortSeen) -> Iterator[Change]:
@@ -126,7 +135,8 @@ def _impact(devices: Devices, nic: Nic, found: PortSeen, changes: Tuple[Change, 
         return frozenset()
     lost = found.vfs if "numvfs" in names else _rebound(found, changes)
     impact = frozenset({Impact.TRAFFIC, Impact.VF_LOSS} if lost else {Impact.TRAFFIC})
-    own = [netdev for netdev in nic.netdevs if "numvfs" in names]
+    impact |= {Impact.LINK_FLAP} if "admin_up" in names else set()
+    own = [netdev for netdev in nic.netdevs if names & {"numvfs", "admin_up"}]
     theirs = [netdev for vf in lost for other in devices.nics if other.pci == vf.pci for netdev in other.netdevs]
     return impact.union(*(management(netdev) for netdev in (*own, *theirs)))
 
@@ -156,8 +166,6 @@ def _blocked(port: PortWant, nic: Nic, found: PortSeen) -> str:
         return "the device shows no SR-IOV: it is off in firmware (SRIOV_EN) or in the BIOS"
     if isinstance(found.totalvfs, int) and count > found.totalvfs:
         return f"{count} VFs are wanted, the firmware allows {found.totalvfs} (NUM_OF_VFS)"
-    if nic.driver == "bnxt_en" and count and not found.admin_up:
-        return "bnxt_en makes no VFs while its netdev is down: set it up first"
     if not nic.netdevs:
         return f"{port.pci} has no netdev, through which its VFs are set"
     if nic.netdev is None:

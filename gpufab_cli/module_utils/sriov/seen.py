@@ -57,7 +57,8 @@ class PortSeen:
     autoprobe: Flag
     eswitch: Text
     """legacy or switchdev; ABSENT for a driver without an e-switch."""
-    admin_up: bool
+    admin_up: Flag
+    """Whether somebody has set its one netdev up."""
     vfs: Tuple[VfSeen, ...] = ()
 
 

@@ -17,22 +17,24 @@ Info = Dict[str, Any]
 
 
 def read(host: Reader, netdev: str) -> Union[Tuple[Info, ...], Unknown]:
-    """The settings of each VF of a netdev, by index."""
+    """The settings of each VF of a netdev, by index; () where the list of them is there and empty."""
     output = host.query("ip", "-d", "-j", "link", "show", "dev", netdev)
     if isinstance(output, Unknown):
         return output
     if output.rc != 0:
         return Unknown(f"ip link show dev {netdev}: {output.error}")
     try:
-        rows = parse_json(output.stdout)[0].get("vfinfo_list", [])
+        rows = parse_json(output.stdout)[0]["vfinfo_list"]
         return tuple(_info(row) for row in sorted(rows, key=lambda row: int(row["vf"])))
     except (ValueError, LookupError, TypeError, AttributeError):
         return Unknown(f"ip link show dev {netdev}: printed what no known release prints")
 
 
 def _info(row: Mapping[str, Any]) -> Info:
-    vlan = (row.get("vlan_list") or [{}])[0]
-    rate = row.get("rate", {})
+    # A kernel before 4.9 has no list of VLANs, one before 3.16 no object of rates: iproute2 then prints the one VLAN
+    # and the one rate in the row itself, zeros left out.
+    vlan = row["vlan_list"][0] if "vlan_list" in row else row
+    rate = row["rate"] if "rate" in row else {"max_tx": row.get("tx_rate", 0), "min_tx": 0}
     infiniband = row.get("link_type") == "infiniband"
     return {
         "mac": ABSENT if infiniband else _text(row, "address"),
@@ -40,8 +42,8 @@ def _info(row: Mapping[str, Any]) -> Info:
         "port_guid": _guid(row, "port guid"),
         "vlan": int(vlan.get("vlan", 0)),
         "vlan_qos": int(vlan.get("qos", 0)),
-        "max_tx_mbps": int(rate.get("max_tx", row.get("tx_rate", 0))),
-        "min_tx_mbps": int(rate.get("min_tx", 0)),
+        "max_tx_mbps": int(rate["max_tx"]),
+        "min_tx_mbps": int(rate["min_tx"]),
         "spoofchk": _flag(row, "spoofchk"),
         "trust": _flag(row, "trust"),
         "link_state": _text(row, "link_state"),

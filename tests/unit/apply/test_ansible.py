@@ -1,6 +1,7 @@
 """What ansible-runner's events are taken for."""
 
 import json
+import locale
 import os
 import signal
 
@@ -156,3 +157,17 @@ def test_a_signal_stops_the_run_and_later_ones_do_what_they_did_before():
         os.kill(os.getpid(), signal.SIGTERM)
         assert interrupted()
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize(
+    ("told", "given"),
+    [("xx_YY.UTF-8", "C.UTF-8"), ("C", "C.UTF-8"), ("C.UTF-8", None)],
+    ids=["not generated", "not of UTF-8", "fine"],
+)
+def test_ansible_starts_whatever_locale_the_environment_names(told, given, monkeypatch, tmp_path):
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        monkeypatch.setenv(name, told)
+    before = locale.setlocale(locale.LC_ALL)
+    play = Play(tmp_path, {}, {}, ("gpu01",), {}, False, 1, 5.0)
+    assert ansible._Run(tmp_path, lambda _: None)._environment(play).get("LC_ALL") == given
+    assert locale.setlocale(locale.LC_ALL) == before

@@ -11,7 +11,7 @@ from gpufab_cli.module_utils.change import ABSENT, Change, Finding, Impact, Pend
 from gpufab_cli.module_utils.converge import Order, Status, converge
 from gpufab_cli.module_utils.devices import Devices
 from gpufab_cli.module_utils.host import ForbiddenQueryError, HostError
-from tests.fakes import FakeHost, ok
+from tests.fakes import FakeHost, ok, start
 
 from .roce_node import nic
 
@@ -135,9 +135,8 @@ def test_check_mode_predicts_a_refusal():
 
 def busy_node():
     host = node(p=1)
-    host.files["/proc/77/comm"] = "python3\n"
-    host.files["/proc/77/fd/9"] = ""
-    host.links["/proc/77/fd/9"] = "/dev/infiniband/uverbs0"
+    host.links["/sys/class/infiniband_verbs/uverbs0"] = "../../devices/pci0000:17/0000:18:00.0/infiniband_verbs/uverbs0"
+    start(host, 77, "python3", "/dev/infiniband/uverbs0", uid=1000)
     return host
 
 
@@ -153,10 +152,11 @@ def test_a_restore_asks_only_who_uses_the_device_that_lost_its_settings():
     host.files[record.MANAGEMENT] = "[]\n"
     restore = replace(ALL, restore=True)
     assert statuses(converge(host, Toy(), ToyWant({"p": 2}), replace(restore, check=True))) == {"toy p": "would-make"}
-    host.files["/sys/bus/pci/devices/p/infiniband_verbs/uverbs0/dev"] = "231:192"
-    assert statuses(converge(host, Toy(), ToyWant({"p": 2}), restore)) == {"toy p": "busy"}
-    host.files["/proc/77/comm"] = "opensm\n"
-    assert statuses(converge(host, Toy(), ToyWant({"p": 2}), restore)) == {"toy p": "made"}
+    mine = "0000:18:00.0"
+    host.files |= {f"/toy/{mine}/{part}": "1\n" for part in "ab"}
+    assert statuses(converge(host, Toy(), ToyWant({mine: 2}), restore)) == {f"toy {mine}": "busy"}
+    start(host, 77, "opensm", "/dev/infiniband/uverbs0")
+    assert statuses(converge(host, Toy(), ToyWant({mine: 2}), restore)) == {f"toy {mine}": "made"}
 
 
 def test_not_knowing_who_uses_the_node_is_busy():

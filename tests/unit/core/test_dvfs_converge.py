@@ -8,12 +8,13 @@ import pytest
 from gpufab_cli.module_utils import desired, planning
 from gpufab_cli.module_utils.change import ABSENT, Impact, Unknown
 from gpufab_cli.module_utils.converge import Order, Status, converge
-from gpufab_cli.module_utils.dvfs import job
+from gpufab_cli.module_utils.dvfs import job, services
 from gpufab_cli.module_utils.dvfs.feature import Dvfs
 from gpufab_cli.module_utils.dvfs.want import GpuPolicy, JobsWant
 from gpufab_cli.module_utils.host import BusyLockError, HostError
 from gpufab_cli.module_utils.restore import EARLY, LATE, restore
-from tests.fakes import ok
+from gpufab_cli.module_utils.schema import SchemaError
+from tests.fakes import ok, start
 
 from .dvfs_node import GPU0, GPU1, H100, POLICY, GpuHost, want
 
@@ -158,7 +159,7 @@ def test_without_systemd_there_is_nobody_to_wait_for():
 
 def test_a_job_that_resets_power_is_seen_and_told(applied):
     applied.gpus[GPU1] = replace(applied.gpus[GPU1], power_limit_w=700.0)
-    applied.files["/proc/9/comm"] = "slurmd\n"
+    start(applied, 9, "slurmd")
     plan = audit(applied)
     assert drift(plan) == {(GPU1, "power_limit_w")}
     (finding,) = plan.findings
@@ -166,7 +167,7 @@ def test_a_job_that_resets_power_is_seen_and_told(applied):
     assert "Slurm" in finding.evidence
 
 
-def test_before_persistenced_has_started_nothing_is_known_and_early_restore_leaves_it_to_late(applied):
+def test_before_persistenced_has_started_nothing_is_known_and_early_restore_leaves_gpus_to_late(applied):
     applied.reload()
     applied.systemd["nvidia-persistenced"] = "LoadState=loaded\nActiveState=inactive\nUnitFileState=enabled\nJob=42"
     assert all(step.unknowns for step in audit(applied).steps if step.name == "dvfs gpus")
@@ -186,15 +187,14 @@ def test_mig_is_made_with_consent_only():
     assert audit(host, wish).clean
 
 
-@pytest.mark.parametrize("phase", [LATE, EARLY])
-def test_mig_that_the_driver_lost_comes_back_without_asking_again(phase):
+def test_mig_that_the_driver_lost_comes_back_without_asking_again():
     host, wish = node(), want(GpuPolicy(mig=True), (GPU0,))
     run(host, wish)
-    assert not restore(host, phase)  # nobody has ever consented
+    assert not restore(host, LATE)  # nobody has ever consented
     run(host, wish, allow=frozenset({Impact.GPU_RESET}))
     host.gpus[GPU0] = replace(host.gpus[GPU0], mig=False, mig_pending=False)
     host.load(GPU0, 78)
-    assert restore(host, phase)
+    assert restore(host, LATE)
     assert host.gpus[GPU0].mig is True
 
 
@@ -266,7 +266,8 @@ def test_a_clock_the_gpu_does_not_have_is_refused_and_the_policy_stays(applied):
 
 def test_a_killed_epilog_is_made_good_by_the_sweep(applied):
     job.begin(applied, slurm())
-    applied.files |= {"/proc/50/comm": "slurmstepd\n", "/proc/50/cmdline": "slurmstepd: [123.extern]\0"}
+    start(applied, 50, "slurmstepd")
+    applied.files["/proc/50/cmdline"] = "slurmstepd: [123.extern]\0"
     assert job.sweep(applied) == ()
     assert limits(applied)[GPU0] == 500.0
     del applied.files["/proc/50/comm"], applied.files["/proc/50/cmdline"]
@@ -298,8 +299,9 @@ def test_a_job_whose_gpus_refuse_the_policy_is_swept_until_they_take_it(applied)
     applied.refuses = {GPU0}
     assert "failed" in job.end(applied, slurm())[0]
     assert "failed" in job.sweep(applied)[0]
+    assert limits(applied) == {GPU0: 500.0, GPU1: 650.0}  # the one that does not refuse has it at once
     applied.refuses = set()
-    assert job.sweep(applied) == ("job 123: dvfs gpus: made",)
+    assert job.sweep(applied) == (f"job 123: dvfs gpus ({GPU0}): made",)
     assert (limits(applied)[GPU0], job.sweep(applied)) == (650.0, ())
 
 
@@ -356,3 +358,22 @@ def test_hooks_are_files_and_come_back():
     del host.files["/e/50-gpufab-epilog.sh"]
     (step,) = audit(host, wish).steps
     assert [(c.path, c.current) for c in step.changes] == [(("/e/50-gpufab-epilog.sh",), ABSENT)]
+
+
+def test_a_damaged_wish_fails_a_job_s_prolog_by_name(applied):
+    applied.files[desired.desired_path("dvfs")] = '{"format": 1, "want": 5}'
+    with pytest.raises(SchemaError, match=r"dvfs\.json: 5 is not a mapping"):
+        job.begin(applied, slurm())
+
+
+def test_a_user_s_process_keeps_no_job_alive_and_is_no_slurmd(applied):
+    job.begin(applied, slurm())
+    start(applied, 50, "slurmstepd", uid=1000)
+    start(applied, 51, "slurmd", uid=1000)
+    applied.files["/proc/50/cmdline"] = "slurmstepd: [123.extern]\0"
+    assert services.writers(applied) == ()
+    assert job._running(applied) == ()
+    start(applied, 50, "slurmstepd")
+    start(applied, 51, "slurmd")
+    assert job._running(applied) == ("123",)
+    assert len(services.writers(applied)) == 1

@@ -94,7 +94,7 @@ def test_what_only_looks_like_a_number_ends_nothing(digits):
     assert isinstance(vfs.read_count(host, PCI), Unknown)
     assert counters.read(host, PCI) == {"tx_discards_phy": 3}
     assert gids.read(host, "mlx5_0") == ()
-    assert list(management.connections(host)) == []
+    assert isinstance(management.connections(host), Unknown)
     text = port().replace("Cable len: 7", f"Cable len: {digits}").replace("262016,", f"{digits},")
     found = mlnx_qos.read(FakeHost(answers={("mlnx_qos", "-a", "-i", "ens1"): ok(text)}), {"ens1": True})["ens1"]
     assert isinstance(found.cable_m, Unknown)

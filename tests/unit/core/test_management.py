@@ -5,7 +5,7 @@ import pytest
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.management import addresses, carried
 from gpufab_cli.module_utils.processes import connections
-from tests.fakes import FakeHost, failed, ok
+from tests.fakes import FakeHost, failed, ok, start
 
 HEADER = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 # 10.10.0.1:22 <- 10.10.0.9:40000, inode 500
@@ -17,10 +17,10 @@ SSH6 = (
 ISCSI = "   1: 0200000A:8000 0900000A:0CBC 01 00000000:00000000 00:00000000 00000000     0        0 600 1\n"
 LISTEN = "   2: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 500 1\n"
 ADDRESSES = [
-    {"ifname": "lo", "addr_info": [{"local": "127.0.0.1"}]},
-    {"ifname": "rail0", "addr_info": [{"local": "10.10.0.1"}, {"local": "fd00::1"}]},
-    {"ifname": "eth0", "addr_info": [{"local": "10.0.0.2"}]},
-    {"ifname": "bond0.7", "addr_info": [{"local": "10.7.0.1"}]},
+    {"ifname": "lo", "addr_info": [{"local": "127.0.0.1", "prefixlen": 24}]},
+    {"ifname": "rail0", "addr_info": [{"local": "10.10.0.1", "prefixlen": 24}, {"local": "fd00::1", "prefixlen": 24}]},
+    {"ifname": "eth0", "addr_info": [{"local": "10.0.0.2", "prefixlen": 24}]},
+    {"ifname": "bond0.7", "addr_info": [{"local": "10.7.0.1", "prefixlen": 24}]},
 ]
 
 
@@ -33,9 +33,6 @@ def node(tcp="", tcp6="", default=(), mounts="", addresses=ADDRESSES, **more):
         "/proc/net/tcp": HEADER + tcp,
         "/proc/net/tcp6": HEADER + tcp6,
         "/proc/self/mounts": mounts,
-        "/proc/9/comm": "sshd\n",
-        "/proc/9/fd/3": "",
-        "/proc/8/comm": "nginx\n",
         "/sys/class/net/bond0.7/lower_bond0": "",
         "/sys/class/net/bond0/lower_ens1": "",
         "/sys/class/net/bond0/lower_ens2": "",
@@ -46,7 +43,10 @@ def node(tcp="", tcp6="", default=(), mounts="", addresses=ADDRESSES, **more):
         ("ip", "-j", "-6", "route", "show", "default"): ok([]),
         **more,
     }
-    return FakeHost(files, {"/proc/9/fd/3": "socket:[500]"}, answers)
+    host = FakeHost(files, answers=answers)
+    start(host, 9, "sshd", "socket:[500]")
+    start(host, 8, "nginx", "socket:[501]")
+    return host
 
 
 @pytest.mark.parametrize("tables", [{"tcp": SSH}, {"tcp6": SSH6}])
@@ -144,7 +144,7 @@ def test_what_a_vf_carries_its_port_carries():
 
 @pytest.mark.parametrize("own", ["lo", "dummy0"])
 def test_ssh_to_an_address_that_no_port_has_comes_over_the_port_on_the_way(own):
-    host = node(tcp=SSH, addresses=[{"ifname": own, "addr_info": [{"local": "10.10.0.1"}]}])
+    host = node(tcp=SSH, addresses=[{"ifname": own, "addr_info": [{"local": "10.10.0.1", "prefixlen": 24}]}])
     host.links["/sys/class/net/dummy0"] = "../../devices/virtual/net/dummy0"
     assert routed(host, "10.10.0.9", "rail0")["rail0"] == ("ssh",)
     host.answers["ip", "-j", "route", "get", "10.10.0.9"] = failed("Network is unreachable")
@@ -165,3 +165,11 @@ def test_a_file_system_that_names_no_server_may_be_behind_any_port():
     for name in ("ens1", "ens2"):
         host.files[f"/sys/class/net/{name}/device/vendor"] = "0x15b3"
     assert found(host) == {"ens1": ("storage",), "ens2": ("storage",)}
+
+
+def test_a_user_s_process_called_sshd_makes_no_port_one_of_management():
+    host = node(tcp=SSH)
+    start(host, 9, "sshd", "socket:[500]", uid=1000)
+    assert found(host) == {}
+    start(host, 9, "sshd-session", "socket:[500]", exe="/usr/lib/openssh/sshd-session (deleted)")
+    assert found(host) == {"rail0": ("ssh",)}

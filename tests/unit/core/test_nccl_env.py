@@ -5,16 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from gpufab_cli.module_utils import planning
+from gpufab_cli.module_utils import jobs_environment, planning
 from gpufab_cli.module_utils.change import Unknown
-from gpufab_cli.module_utils.features import FEATURES
+from gpufab_cli.module_utils.features import FEATURES, SEEN_TYPES
 from gpufab_cli.module_utils.nccl_env import files, variables
 from gpufab_cli.module_utils.nccl_env.files import NCCL_CONF
 from gpufab_cli.module_utils.roce import dcb
 from gpufab_cli.module_utils.settings_file import BEGIN, END, take_apart
-from gpufab_cli.module_utils.snapshot import dumps
+from gpufab_cli.module_utils.snapshot import dumps, loads, within
+from tests.fakes import start
 
-from .rails_node import CHECK, found, look, lossless, machine, nccl, run
+from .rails_node import CHECK, found, look, lossless, machine, mpi, nccl, run
 
 STEP = f"nccl_env {NCCL_CONF}"
 
@@ -32,9 +33,8 @@ def told(host, path=NCCL_CONF):
 
 def process(host, pid, environment, gpu="/dev/nvidia0"):
     """A process that holds a GPU open."""
-    host.files[f"/proc/{pid}/comm"] = "python\n"
     host.files[f"/proc/{pid}/environ"] = "".join(f"{name}={value}\0" for name, value in environment.items())
-    host.links[f"/proc/{pid}/fd/3"] = gpu
+    start(host, pid, "python", gpu, uid=1000)
 
 
 def codes(host, want=None):
@@ -382,3 +382,51 @@ def test_containers_get_the_same_and_a_prolog_lets_the_job_have_its_own(host, tm
 )  # fmt: skip
 def test_numbers_are_read_as_c_does(text, value, octal):
     assert (variables.number(text), variables.is_octal(text)) == (value, octal)
+
+
+HUGE = {"NCCL_DEBUG_FILE": "x" * (1 << 17), "NCCL_IB_TC": "41"}
+
+
+def test_a_job_whose_variables_are_too_long_is_named_and_judged_by_the_rest(host):
+    process(host, "77", HUGE)
+    process(host, "78", HUGE)
+    told = found(host, "nccl_env", nccl(host))
+    assert ("nccl.unread", ("python (process 77 and 1 more)",), "too long to be looked at: NCCL_DEBUG_FILE") in told
+    assert "nccl.class" in [code for code, _, _ in told]
+
+
+def test_an_environment_that_does_not_end_is_read_up_to_a_bound(host):
+    process(host, "77", {"NCCL_IB_TC": "41", **{f"OTHER_{n}": "x" * 1000 for n in range(300)}, "NCCL_LAST": "1"})
+    (job,) = jobs_environment.gather(host)
+    assert job.variables == {"NCCL_IB_TC": "41"}
+    assert job.cut == "its environment is longer than 262144 characters: the rest is not looked at"
+
+
+def test_twelve_jobs_with_more_than_a_megabyte_each_cost_nobody_the_audit(host):
+    for pid in range(100, 112):
+        process(host, str(pid), {f"NCCL_{pid}_{n}": "x" * 1000 for n in range(1400)})
+    process(host, "99", {"NCCL_IB_TC": "41"})
+    wants = {"nccl_env": nccl(host), "mpi": mpi(host)}
+    text = within(planning.take(host, FEATURES, wants, stumbling=True))
+    assert len(text) < 2 << 20
+    seen = loads(text, SEEN_TYPES)
+    assert set(seen.seen) == set(wants)
+    plan = FEATURES["nccl_env"].plan(seen, wants["nccl_env"])
+    cut = {finding.path[0] for finding in plan.findings if finding.code == "nccl.unread" and finding.unknown}
+    assert cut == {f"python (process {pid})" for pid in range(100, 112)}
+    assert "nccl.class" in [finding.code for finding in plan.findings]
+
+
+def test_what_one_node_keeps_of_all_its_jobs_is_bounded(host):
+    for pid in range(100, 1100):
+        process(host, str(pid), {"NCCL_X": f"{pid}" * 1000})
+    jobs = jobs_environment.gather(host)
+    assert sum(len(value) for job in jobs for value in job.variables.values()) <= jobs_environment.NODE
+    assert sum(job.count for job in jobs) == 1000
+    assert jobs[-1].cut.startswith("not looked at: other jobs")
+
+
+def test_a_home_s_file_is_kept_up_to_a_bound(host):
+    host.files["/home/eve/.nccl.conf"] = "".join(f"NCCL_{n}={'x' * 1000}\n" for n in range(100))
+    (word,) = [text for code, path, text in found(host, "nccl_env", nccl(host)) if code == "nccl.unread"]
+    assert word == "longer than 32768 characters: not looked at from line 33"

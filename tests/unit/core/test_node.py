@@ -14,6 +14,9 @@ FEATURE, WANT = FEATURES["node"], NodeWant(())
 SHOW = ("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", EARLY, LATE)
 
 
+ORDERS = ("systemctl", "show", "--property=Id,After", "*")
+
+
 def shown(active="inactive", result="success", stale="no"):
     units = (f"Id={unit}\nActiveState={active}\nResult={result}\nNeedDaemonReload={stale}\n" for unit in (EARLY, LATE))
     return ok("\n".join(units))
@@ -21,7 +24,9 @@ def shown(active="inactive", result="success", stale="no"):
 
 def node(answer):
     """A node that has all files, and systemd."""
-    host = FakeHost({f"{SYSTEMD}/x": ""}, answers={SHOW: shown(), ("systemctl", "daemon-reload"): ok("")})
+    orders = ok("Id=-.slice\n\nId=sshd.service\nAfter=network.target -.slice\n")
+    answers = {SHOW: shown(), ORDERS: orders, ("systemctl", "daemon-reload"): ok("")}
+    host = FakeHost({f"{SYSTEMD}/x": ""}, answers=answers)
     converge(host, FEATURE, WANT, Order())
     host.answers[SHOW] = answer
     return host

@@ -16,7 +16,7 @@ from gpufab_cli.module_utils.numa import irqbalance, irqs
 from gpufab_cli.module_utils.numa.feature import Numa
 from gpufab_cli.module_utils.numa.want import NumaWant, PortWant
 from gpufab_cli.module_utils.topology.cpus import parse_cpus
-from tests.fakes import ok
+from tests.fakes import FakeHost, ok, start
 from tests.machine import LabHost
 
 
@@ -194,8 +194,8 @@ def balanced(tmp_path):
     return host
 
 
-def start(host, *arguments):
-    host.files["/proc/77/comm"] = "irqbalance\n"
+def begin(host, *arguments):
+    start(host, 77, "irqbalance")
     host.files["/proc/77/cmdline"] = "\0".join(("/usr/sbin/irqbalance", "--foreground", *arguments, ""))
 
 
@@ -248,7 +248,7 @@ def booted(balanced):
     """With systemd, and irqbalance running as the site has it."""
     balanced.files["/run/systemd/system/x"] = ""
     balanced.answers[("systemctl", "daemon-reload")] = ok("")
-    start(balanced)
+    begin(balanced)
     return balanced
 
 
@@ -265,13 +265,13 @@ def test_one_that_runs_without_it_is_named_and_started_anew(booted):
     wish = want(booted, irqbalance=True)
     step = next(step for step in plan(booted, wish).steps if step.name == "numa irqbalance")
     assert irqbalance.PROCESS in {change.path for change in step.changes}
-    restarts(booted, "try-restart", lambda: start(booted, GPUFABS))
+    restarts(booted, "try-restart", lambda: begin(booted, GPUFABS))
     assert run(booted, wish).failures(False) == ()
     assert plan(booted, wish).clean
 
 
 def test_one_whose_files_are_older_is_started_anew(booted):
-    start(booted, GPUFABS)
+    begin(booted, GPUFABS)
     begun = []
     restarts(booted, "try-restart", lambda: begun.append(1))
     assert run(booted, want(booted, irqbalance=True)).failures(False) == ()
@@ -286,8 +286,8 @@ def test_one_that_does_not_run_is_not_started(booted):
 
 def test_a_process_without_a_command_line_tells_nothing(booted):
     """A child of it between fork and exec, or that has ended; and itself before it has its arguments."""
-    start(booted, GPUFABS)
-    booted.files["/proc/78/comm"] = "irqbalance\n"
+    begin(booted, GPUFABS)
+    start(booted, 78, "irqbalance")
     booted.files["/proc/78/cmdline"] = ""
     assert irqbalance.read(booted).told is True
     booted.files["/proc/77/cmdline"] = ""
@@ -295,8 +295,8 @@ def test_a_process_without_a_command_line_tells_nothing(booted):
 
 
 def test_a_child_that_has_become_the_policy_s_shell_is_none_of_it(booted, monkeypatch):
-    start(booted, GPUFABS)
-    booted.files["/proc/78/comm"] = "irqbalance\n"
+    begin(booted, GPUFABS)
+    start(booted, 78, "irqbalance")
     booted.files["/proc/78/cmdline"] = ""
 
     def read(path):
@@ -310,7 +310,7 @@ def test_a_child_that_has_become_the_policy_s_shell_is_none_of_it(booted, monkey
 
 def test_one_that_takes_a_moment_is_waited_for(booted):
     restarts(booted, "try-restart", lambda: booted.files.update({"/proc/77/cmdline": ""}))
-    booted.sleep = lambda seconds: start(booted, GPUFABS)
+    booted.sleep = lambda seconds: begin(booted, GPUFABS)
     assert run(booted, want(booted, irqbalance=True)).failures(False) == ()
 
 
@@ -318,7 +318,7 @@ def test_one_that_does_not_bear_its_arguments_is_a_failure_and_runs_as_before(bo
     """A release that does not know the option says so and ends."""
     wish = want(booted, irqbalance=True)
     restarts(booted, "try-restart", lambda: [booted.files.pop(f"/proc/77/{name}") for name in ("comm", "cmdline")])
-    restarts(booted, "restart", lambda: start(booted))
+    restarts(booted, "restart", lambda: begin(booted))
     result = irqbalance_step(run(booted, wish))
     assert result.status is Status.FAILED
     assert "irqbalance.service was started anew and does not run" in result.reason
@@ -348,3 +348,9 @@ def test_the_door_writes_registers_in_place(tmp_path):
     host.patch("/config", 6, b"\x1d\x00")
     assert host.read_bytes("/config") == bytes(6) + b"\x1d" + bytes(9)
     assert host.mode("/config") == 0o644
+
+
+def test_a_user_s_process_called_irqbalance_is_none():
+    host = FakeHost()
+    start(host, 77, "irqbalance", uid=1000)
+    assert not irqbalance.read(host).running

@@ -2,13 +2,15 @@
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
-from gpufab_cli.module_utils import desired, program
+from gpufab_cli.module_utils import desired, program, snapshot
 from gpufab_cli.module_utils.host import ForbiddenQueryError
 from gpufab_cli.module_utils.links.feature import Links
 from gpufab_cli.module_utils.restore import LATE, Phase, restore
+from tests.snapshots import in_sync
 
 from .test_converge import Toy, ToyWant, node, values
 
@@ -63,7 +65,7 @@ def test_a_feature_s_own_mistake_keeps_no_other_wish_from_its_turn(toys, capsys,
     monkeypatch.setattr(toys[0], "gather", stumble)
     assert not restore(host, LATE)
     assert values(host) == {"p/a": "2", "p/b": "2"}
-    assert "late: alpha: unexpected ValueError: embedded null byte" in capsys.readouterr().err
+    assert "late: alpha: unexpected ValueError at test_program.py" in capsys.readouterr().err
 
 
 def test_without_a_memory_of_management_ports_nothing_is_touched(toys):
@@ -123,3 +125,14 @@ def test_wishes_come_in_the_order_in_which_features_are_applied():
     kept(host, "alpha")
     kept(host, "toy")
     assert [name for name, _ in desired.load(host, {"toy": ToyWant, "alpha": ToyWant})] == ["toy", "alpha"]
+
+
+def test_a_snapshot_is_never_longer_than_what_is_taken_of_it():
+    whole = in_sync()
+    big = replace(whole, seen={**whole.seen, "big": ["x" * 5000], "bigger": ["x" * 9000]})
+    text = snapshot.within(big, len(snapshot.dumps(whole)) + 6000)
+    assert len(text) <= len(snapshot.dumps(whole)) + 6000
+    data = json.loads(text)
+    assert set(data["seen"]) == {*whole.seen, "big"}
+    assert data["stumbles"] == {"bigger": "9004 characters were found, too many to be sent"}
+    assert snapshot.within(whole) == snapshot.dumps(whole)

@@ -14,6 +14,7 @@ from gpufab_cli.module_utils.features import FEATURES, WANT_TYPES
 from gpufab_cli.module_utils.host import HostError
 from gpufab_cli.module_utils.restore import EARLY, LATE, Phase, restore
 from gpufab_cli.module_utils.sriov.want import PortWant, SriovWant, VfWant
+from tests.fakes import start
 from tests.machine import LabHost
 
 FEATURE = FEATURES["sriov"]
@@ -95,8 +96,7 @@ def test_the_count_goes_up_and_down_and_survives_a_reboot(host):
 def test_an_early_restore_that_is_started_again_leaves_a_device_in_use_alone(ethernet):
     settle(ethernet, wish(2))
     ethernet.boot()
-    ethernet.files["/proc/77/comm"] = "python\n"
-    ethernet.links["/proc/77/fd/3"] = "/dev/infiniband/uverbs0"
+    start(ethernet, 77, "python", "/dev/infiniband/uverbs0", uid=1000)
     assert not restore(ethernet, EARLY)
     assert vfs(ethernet) == []
 
@@ -167,8 +167,7 @@ def test_without_sriov_in_firmware_nothing_is_begun_and_none_wanted_is_fine(ethe
 
 def hold(host, path):
     """A process holds a device file open."""
-    host.files["/proc/42/comm"] = "qemu-system-x86"
-    host.links["/proc/42/fd/9"] = path
+    start(host, 42, "qemu-system-x86", path)
 
 
 def to_guest(host, index):

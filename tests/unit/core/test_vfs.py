@@ -63,8 +63,8 @@ def test_what_is_on_top_of_a_vf_uses_it():
     host = machine(("p", "v0", "v1"))
     host.files["/sys/class/net/v1/upper_macvtap0/x"] = ""
     (first, second) = vfs.read(host, PF)
-    assert vfs.users(host, first, {}) == ()
-    assert vfs.users(host, second, {}) == ("macvtap0 is on top of v1 (VF 1)",)
+    assert vfs.users(host, first, vfs.Held({}, {})) == ()
+    assert vfs.users(host, second, vfs.Held({}, {})) == ("macvtap0 is on top of v1 (VF 1)",)
 
 
 def test_who_uses_a_vf_is_unknown_where_processes_cannot_be_looked_at():
@@ -118,7 +118,6 @@ def planned(seen, count=2, port=None, **changes):
 @pytest.mark.parametrize(
     ("seen", "changes", "words"),
     [
-        (replace(NONE, admin_up=False), {"driver": "bnxt_en"}, "makes no VFs while its netdev is down"),
         (replace(NONE, totalvfs=1), {}, "2 VFs are wanted, the firmware allows 1"),
         (replace(NONE, numvfs=ABSENT, totalvfs=ABSENT), {}, "SRIOV_EN"),
         (replace(NONE, eswitch=Unknown("no devlink")), {}, "cannot tell the e-switch mode: no devlink"),

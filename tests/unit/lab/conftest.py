@@ -49,7 +49,7 @@ class FakeNode:
         return self.names().index(name) + 1
 
     def flags(self, name):
-        return 0x1043
+        return 0x1042 if name in self.down else 0x1043
 
     def admin_up(self, name):
         return name not in self.down

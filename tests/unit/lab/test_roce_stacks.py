@@ -109,7 +109,11 @@ def test_bad_input_ends_with_1_and_says_little_on_stdout(ofed, words, text):
 
 def test_what_the_kernel_refuses_ends_in_a_traceback(ofed):
     assert "TypeError" in qos(ofed, "--cable_len", "5", rc=1, uid=1000).stderr
-    assert "TypeError" in qos(ofed, "--cable_len", "1000", rc=1).stderr
+
+
+def test_what_is_no_cable_s_length_the_driver_passes_over_in_silence(ofed):
+    for metres in ("1000", "0"):
+        assert "Cable len: 7\n" in qos(ofed, "--cable_len", metres).stdout
 
 
 def test_a_device_without_dcb_and_no_device(ofed):

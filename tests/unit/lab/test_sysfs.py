@@ -102,6 +102,21 @@ def test_readings(sysfs, path, text):
     assert _read(sysfs, path) == text
 
 
+CPUS = ("/devices/system/node/node1/cpulist", "/devices/system/node/node0/cpumap")
+CPUS += ("/devices/system/cpu/cpu0/topology/thread_siblings_list",)
+
+
+@pytest.mark.parametrize("path", CPUS)
+def test_a_list_of_cpus_is_at_its_end_for_a_read_of_one_byte(sysfs, path):
+    """drivers/base/node.c counts the NUL behind the text: a read gives a byte less than was asked for."""
+    whole = _read(sysfs, path).encode()
+    assert sysfs.read(path, 1, 0, 0) == b""
+    assert sysfs.read(path, 2, 0, 0) == whole[:1]
+    assert sysfs.read(path, 2, 1, 0) == whole[1:2]
+    assert sysfs.read(path, 4096, len(whole), 0) == b""
+    assert sysfs.read("/devices/system/node/online", 1, 0, 0) == b"0"
+
+
 def test_a_port_without_carrier(sysfs):
     sysfs._hw.node.without_carrier.add(PORT)
     assert _read(sysfs, f"/class/net/{PORT}/operstate") == "down\n"

@@ -44,7 +44,7 @@ def test_transcript(running, session):
         "ethtool -A enp24s0np0 rx maybe",
         "rdma help",
         "devlink help",
-        "ip -j link",
+        "ip -j addr",
     ],
 )
 def test_what_needs_no_hardware_is_left_to_the_real_program(running, argv):

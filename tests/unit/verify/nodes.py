@@ -13,6 +13,14 @@ def eight(values):
     return " ".join(f"{index}:{value}" for index, value in enumerate(values))
 
 
+ACCESS = """\
+-rw-r--r-- /usr/local/lib/gpufab/gpufab.pyz
+-rwxr-xr-x /usr/local/bin/gpufab-bind
+drwxr-xr-x /usr
+drwxr-xr-x /usr/local/lib/gpufab
+"""
+
+
 def healthy(host, wish):
     """The sections of a node with the two ports of fabrics.SMALL: (code, text) by name."""
     links = "\n".join(
@@ -28,6 +36,7 @@ def healthy(host, wish):
         "ended": ("1", "inactive\ninactive"),
         "rule": ("0", RULE),
         "rule-verified": ("0", "1 udev rules files have been checked."),
+        "access": ("0", ACCESS),
         "desired/roce.json": ("0", json.dumps({"format": 1, "feature": "roce", "want": wish})),
     }
     for rail in range(2):
@@ -40,7 +49,7 @@ def port(host, rail):
     gid = f"0000:0000:0000:0000:0000:ffff:0a0a:{rail:02x}{host:02x}"  # 10.10.{rail}.{host}
     return {
         "netdevs": ("0", f"eth{rail}"),
-        "bonded": ("0", ""),
+        "bonded": ("0", "none"),
         "link": ("0", f"3: eth{rail}: <UP> mtu 9000 qdisc mq state UP mode DEFAULT\\    link/ether {mac} brd ff"),
         "pause": ("0", json.dumps([{"ifname": f"eth{rail}", "autonegotiate": False, "rx": False, "tx": False}])),
         "pfc": ("0", "pfc-cap 8 macsec-bypass off delay 7 \nprio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off "),

@@ -63,7 +63,11 @@ FAULTS = [
     ),
     ({"versions": ("0", VERSIONS.replace("838", "111"))}, None),  # of this PSID nothing is wanted
     ({"versions": ("0", VERSIONS.replace("00.0", "00.1"))}, None),  # another port of the card has the RDMA device
-    ({"versions": ("0", "")}, ("firmware-version", "unknown", "no RDMA device at 0000:18:00.0")),
+    ({"versions": ("0", "none")}, ("firmware-version", "unknown", "no RDMA device at 0000:18:00.0")),
+    ({"versions": ("0", "")}, ("firmware-version", "unknown", "printed nothing")),
+    ({"versions": ("0", VERSIONS.replace("28.43.2026", "?"))}, ("firmware-version", "unknown", "could not be read")),
+    ({"vendor": ("0", "vendor_id")}, ("kernel", "unknown", "/proc/cpuinfo: no vendor")),
+    ({"cmdline": ("0", "")}, ("kernel", "unknown", "/proc/cmdline: printed nothing")),
 ]
 WISHES = """\
     ports: [{network: compute, rail: 0-1}]
@@ -163,5 +167,5 @@ def test_a_value_is_known_by_name_or_number(printed_value, wish, same):
     assert means(printed_value, wish) is same
 
 
-def test_no_result_at_all_is_unknown():
-    assert exit_code([]) == 3
+def test_no_result_at_all_is_a_failure():
+    assert exit_code([]) == 1

@@ -84,8 +84,11 @@ def test_a_node_as_declared():
         ({"cpu__no_turbo": "1"}, "test_boost", "boost is off"),
         ({"cpu__no_turbo": None, "cpu__boost": "0"}, "test_boost", "boost is off"),
         ({"cpu__pm_qos_resume_latency_us": "0"}, "test_idle_latency", "wanted 2"),
-        ({"cpu__pm_qos_resume_latency_us": None, "cpu__idle": "C1 1 0\nC6 290 0"}, "test_idle_latency", "C6, 290"),
+        ({"cpu__pm_qos_resume_latency_us": None, "cpu__idle": "C1\t1\t0\nC6\t290\t0"}, "test_idle_latency", "C6, 290"),
         ({"cpu__pm_qos_resume_latency_us": None, "cpu__idle": None}, "test_idle_latency", "unknown: cpuidle"),
+        ({"cpu__pm_qos_resume_latency_us": None, "cpu__idle": "none"}, "test_idle_latency", "shows its idle states"),
+        ({"cpu__pm_qos_resume_latency_us": None, "cpu__idle": "C1\t?\t0"}, "test_idle_latency", "unknown: latency"),
+        ({"cpu__no_turbo": "x"}, "test_boost", "unknown: no_turbo: x is neither"),
         ({"tuned": "balanced"}, "test_tuned_profile", "balanced active"),
     ],
 )
@@ -96,7 +99,7 @@ def test_what_is_wrong_is_told_by_its_own_check(changed, check, words):
 
 
 def test_idle_states_that_are_forbidden_are_fine():
-    assert outcomes(reading(cpu__pm_qos_resume_latency_us=None, cpu__idle="C1 1 0\nC6 290 1")) == {}
+    assert outcomes(reading(cpu__pm_qos_resume_latency_us=None, cpu__idle="C1\t1\t0\nC6\t290\t1")) == {}
 
 
 def test_a_gpu_that_is_gone_is_named():

@@ -21,7 +21,7 @@ WISHES = {
 HEALTHY = {
     "driver": PROC,
     "smi": SMI,
-    "nvswitches": "0000:07:00.0",
+    "uevents": "0000:07:00.0\t68000\t10DE:22A3\n0000:1b:00.0\t30200\t10DE:2330",
     "fabric-manager": "active",
     "fabric-manager-version": f"Fabric Manager version is : {V}",
     "users": "ib_core rdma_cm\nib_core nvidia_peermem\nnvidia nvidia_peermem",
@@ -72,7 +72,12 @@ def test_a_node_as_declared_passes_every_check():
 
 
 def test_a_node_without_nvswitches_needs_no_fabric_manager():
-    assert outcomes({"nvswitches": "", "fabric-manager": ("3", "inactive"), "smi": LOG.format(V, "")}) == {}
+    assert (
+        outcomes(
+            {"uevents": "0000:1b:00.0\t30200\t10DE:2330", "fabric-manager": ("3", "inactive"), "smi": LOG.format(V, "")}
+        )
+        == {}
+    )
 
 
 NO_DRIVER = ("1", "cat: /proc/driver/nvidia/version: No such file or directory")

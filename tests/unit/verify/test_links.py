@@ -28,7 +28,7 @@ def test_right_ports_pass(check, link):
 @pytest.mark.parametrize(
     ("check", "link", "printed", "words"),
     [
-        (links.test_pinned, IB, {"hcas": ""}, "no InfiniBand port at 0000:18:00.0"),
+        (links.test_pinned, IB, {"hcas": "none"}, "no InfiniBand port at 0000:18:00.0"),
         (links.test_pinned, IB, {"hcas": HCA.replace(f"{PCI}\t", OTHER)}, "no InfiniBand port"),
         (links.test_pinned, IB, {"hcas": HCA.replace("4a00", "4a08")}, "a088c20300014a08 at 0000:18:00.0"),
         (links.test_pinned, IB, {"hcas": HCA.replace("InfiniBand", "Ethernet")}, "is Ethernet"),
@@ -48,6 +48,9 @@ def test_a_wrong_port_fails(check, link, printed, words):
     ("check", "link", "printed"),
     [
         (links.test_up, IB, {"hcas": None}),
+        (links.test_up, IB, {"hcas": ""}),
+        (links.test_up, IB, {"hcas": HCA.replace("4: ACTIVE", "?")}),
+        (links.test_pinned, ETH, {"interfaces": INTERFACE.replace("02:00:00:00:01:00", "?")}),
         (links.test_speed, IB, {"hcas": HCA.replace("400 Gb/sec (4X NDR)", "")}),
         (links.test_speed, ETH, {"interfaces": INTERFACE.replace("10000", "")}),
         (links.test_speed, ETH, {"interfaces": INTERFACE.replace("10000", "-1")}),

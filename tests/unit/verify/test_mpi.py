@@ -67,7 +67,8 @@ def failing(changed):
     ("changed", "check", "said"),
     [
         ({}, None, ""),
-        ({"mpi/libucp": "", "mpi/ucx": None}, None, ""),
+        ({"mpi/libucp": "none", "mpi/ucx": None}, None, ""),
+        ({"mpi/pml": "none"}, None, ""),
         ({"nccl/conf": CONF.replace("==mlx5", "=mlx5")}, "env:test_nccl_devices", "wanted =mlx5_0:1,mlx5_4:1"),
         ({"nccl/conf": CONF.replace("NCCL_IB_TC=106\n", "")}, "env:test_nccl_class", "NCCL_IB_TC is 0"),
         ({"nccl/conf": CONF.replace("WARN", "INFO")}, "env:test_nccl_variables", "NCCL_DEBUG is INFO"),
@@ -83,15 +84,15 @@ def failing(changed):
             "env:test_nccl_variables",
             "NCCL_IB_QPS_PER_CONNECTION is not set",
         ),
-        ({"nccl/conf": WITHOUT_QPS, "nccl/libraries": ""}, "env:test_nccl_variables", "no NCCL is there"),
+        ({"nccl/conf": WITHOUT_QPS, "nccl/libraries": "none"}, "env:test_nccl_variables", "no NCCL is there"),
         ({"nccl/conf": CONF.replace("eno1", "eno2")}, "env:test_nccl_sockets", "NCCL_SOCKET_IFNAME is =eno2"),
         ({"nccl/slurm": "export NCCL_IB_TC=106"}, "env:test_nccl_containers", "slurm: NCCL_IB_HCA is not set"),
-        ({"nccl/enroot": None}, "env:test_nccl_containers", "enroot: not there"),
+        ({"nccl/enroot": None}, "env:test_nccl_containers", "enroot: not looked at"),
         ({"mpi/ucx": "UCX_IB_TRAFFIC_CLASS=106"}, "mpi:test_ucx_devices", "UCX_NET_DEVICES is not set"),
         ({"mpi/ucx": HEALTHY["mpi/ucx"][:-3] + "26"}, "mpi:test_ucx_class", "is 26, wanted 106"),
         ({"mpi/pml": "/etc/x ^ucx"}, "mpi:test_mpi_transport", "pml is ^ucx"),
         ({"mpi/pml": "/etc/x "}, "mpi:test_mpi_transport", "/etc/x: pml is not set"),  # its file is not there
-        ({"mpi/bind": None}, "mpi:test_bind_program", "gpufab-bind: not there"),
+        ({"mpi/bind": None}, "mpi:test_bind_program", "gpufab-bind: not looked at"),
     ],
 )
 def test_each_check_tells_just_its_fault(changed, check, said):
@@ -103,7 +104,7 @@ def test_each_check_tells_just_its_fault(changed, check, said):
 
 
 def test_a_bond_s_device_is_at_one_of_its_ports():
-    assert parsers.rail_devices("0000:18:00.0 mlx5_bond_0", RAILS) == ["mlx5_bond_0"]
+    assert parsers.rail_devices(["0000:18:00.0 mlx5_bond_0"], RAILS) == ["mlx5_bond_0"]
 
 
 def test_a_declared_release_counts_and_not_the_library():

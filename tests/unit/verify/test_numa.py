@@ -6,6 +6,7 @@ import pytest
 
 from gpufab_cli.reach.target import Target
 from gpufab_cli.verify import pci, test_boot, test_numa
+from gpufab_cli.verify.compare import NOTHING, comparing
 from gpufab_cli.verify.expected import Node
 from gpufab_cli.verify.reading import Reading, Section, UnreadableError, _asked
 
@@ -18,7 +19,7 @@ PATHS = {
 }
 WISH = {
     "ports": [{"pci": PORT, "rail": "compute/0"}, {"pci": OTHER, "rail": "compute/1"}],
-    "nodes": 2,
+    "nodes": 3,
     "irq": "local",
     "balancing": False,
     "zone_reclaim": 0,
@@ -41,20 +42,27 @@ def lspci(acs="SrcValid+ TransBlk- ReqRedir-", size=4096):
     return "\n".join((*bridges, *ports, f"{GPU} 3D controller: x\n"))
 
 
+def addresses(*lines):
+    """What ``ip -o -4 addr show`` prints."""
+    pairs = [line.split() for line in ("lo 127.0.0.1/8", *lines)]
+    return "\n".join(f"{n}: {name}    inet {text} scope global {name}" for n, (name, text) in enumerate(pairs, 1))
+
+
+FUNCTIONS = f"{PORT}\t0x020000\t0x15b3\t0x1021\n{OTHER}\t0x020000\t0x15b3\t0x1021\n{GPU}\t0x030200\t0x10de\t0x2330"
 REST = f"{OTHER}\t80\t56-111\t56"
 HEALTHY = {
     "interrupts": f"{PORT}\t70\t0-55,112-167\t5\n{PORT}\t71\t0-55,112-167\t112\n0000:c1:00.0\t90\t56-111\t0\n" + REST,
     "managed": ("absent", ""),
-    "nodes": "node0\t0-55,112-167\nnode1\t56-111\nnode2\t",
+    # node 2 has no CPUs, node 3 no memory
+    "nodes": "node0\t0-55,112-167\t9\nnode1\t56-111\t9\nnode2\t\t9\nnode3\t168\t0",
     "numa_balancing": "0",
     "zone_reclaim_mode": "0",
     "transparent_hugepage": "always [madvise] never",
-    # node 1 has no CPUs, node 2 no memory
-    "hugepages": "node0\t2048\t64\t0-55\t9\nnode0\t1048576\t0\t0-55\t9\nnode1\t2048\t0\t\t9\nnode2\t2048\t0\t4\t0",
+    "hugepages": "node0\t2048\t64\nnode0\t1048576\t0\nnode1\t2048\t64\nnode2\t2048\t0",
     "arp": "all\t0\t0\t2\nib0\t1\t2\t0\nib1\t1\t2\t2\nib2\t0\t0\t0",
-    "addresses": "ib0\t198.51.100.1/24\nib1\t198.51.100.2/24\nib2\t10.0.0.1/24",
+    "addresses": addresses("ib0 198.51.100.1/24", "ib1 198.51.100.2/24", "ib2 10.0.0.1/24"),
     "netdevs": f"{PORT}\tib0\n{OTHER}\tib1\n0000:c1:00.0\tib2",
-    "gpus": f"{GPU}\t",
+    "functions": FUNCTIONS,
     "paths": "\n".join(f"{address}\t{path}" for address, path in PATHS.items()),
     "lspci": lspci(),
 }
@@ -71,7 +79,8 @@ def outcomes(changed, **wish):
     for name, check in CHECKS.items():
         arguments = {"node": node, "reading": reading}
         try:
-            check(**{argument: arguments[argument] for argument in inspect.signature(check).parameters})
+            with comparing():
+                check(**{argument: arguments[argument] for argument in inspect.signature(check).parameters})
         except AssertionError as error:
             said[name] = str(error).splitlines()[0]
         except UnreadableError as error:
@@ -97,7 +106,22 @@ def test_a_node_as_declared_passes_every_check():
         ),
         ({"interrupts": f"{PORT}\t70\t\t56\n{REST}"}, {}),  # a node without CPUs: none is local
         ({"interrupts": REST}, {"interrupts_are_local": f"unknown: the kernel shows no interrupt of {PORT}"}),
-        ({"nodes": "node0\t0-167"}, {"nodes": "1 NUMA nodes have CPUs, wanted 2"}),
+        (
+            {"nodes": "node0\t0-167\t9", "hugepages": "node0\t2048\t64"},
+            {"nodes": "1 NUMA nodes have CPUs, wanted 3"},
+        ),
+        # What dash's `read` made of a real cpulist: no CPUs anywhere, and huge pages of no node compared.
+        (
+            {"nodes": "none"},
+            {"nodes": "unknown: the kernel shows no NUMA node with CPUs", "hugepages": NOTHING},
+        ),
+        (
+            {"nodes": "node0\t?\t9"},
+            {
+                "nodes": "unknown: list of CPUs: could not be read",
+                "hugepages": "unknown: list of CPUs: could not be read",
+            },
+        ),
         ({"numa_balancing": "1"}, {"balancing": "numa_balancing is 1, wanted 0"}),
         ({"numa_balancing": ("absent", "")}, {}),
         ({"zone_reclaim_mode": ("1", "denied")}, {"zone_reclaim": "unknown: zone_reclaim_mode: denied"}),
@@ -105,13 +129,31 @@ def test_a_node_as_declared_passes_every_check():
             {"transparent_hugepage": "[always] madvise never"},
             {"transparent_hugepages": "[always] madvise never, wanted madvise"},
         ),
-        ({"hugepages": "node0\t2048\t63\t0-55\t9"}, {"hugepages": "node0 has 63 pages of 2M, wanted 64"}),
+        ({"hugepages": "node0\t2048\t63"}, {"hugepages": "node0 has 63 pages of 2M, wanted 64"}),
+        ({"hugepages": "none"}, {"hugepages": "node0 has no pages of 2M, wanted 64"}),
+        ({"hugepages": "node0\t2048\t?"}, {"hugepages": "unknown: huge pages of node0: could not be read"}),
         (
             {"arp": "all\t0\t0\t0\nib0\t1\t2\t0\nib1\t1\t2\t2"},
             {"shared_subnets": "ib0: rp_filter acts as 0, wanted 2"},
         ),
         # Two addresses of one interface share a subnet, and no port answers for another.
-        ({"addresses": "ib0\t198.51.100.1/24\nib0\t198.51.100.9/24", "arp": "all\t0\t0\t0\nib0\t0\t0\t0"}, {}),
+        (
+            {
+                "addresses": addresses("ib0 198.51.100.1/24", "ib0 198.51.100.9/24"),
+                "arp": "all\t0\t0\t0\nib0\t0\t0\t0\nib1\t0\t0\t0",
+            },
+            {},
+        ),
+        # The address of a port that is in a bond is the bond's.
+        (
+            {
+                "netdevs": f"{PORT}\tib0\n{PORT}\tbond0\n{OTHER}\tib1",
+                "addresses": addresses("bond0 198.51.100.1/24", "ib1 198.51.100.2/24"),
+                "arp": HEALTHY["arp"] + "\nbond0\t0\t0\t0",
+            },
+            {"shared_subnets": "bond0: arp_ignore acts as 0, wanted 1"},
+        ),
+        ({"netdevs": f"{PORT}\tib9"}, {"shared_subnets": "unknown: the kernel shows no ARP settings of ib9"}),
         ({"zone_reclaim_mode": ("absent", "")}, {}),
         ({"lspci": lspci(size=512)}, {"max_read_request": f"{PORT}: MaxReadReq is 512 bytes, wanted 4096"}),
         ({"lspci": lspci("SrcValid+ ReqRedir+")}, {"acs": "0000:17:00.0: ReqRedir on"}),
@@ -172,8 +214,9 @@ def test_a_kernel_that_sets_acs_was_told_of_each_bridge(line, release, said):
     target = Target("gpu01", "gpu01", None, None, None, "none", "/usr/bin/python3", "active")
     texts = {f"numa/{name}": it for name, it in HEALTHY.items() if isinstance(it, str)}
     every = "\n".join(f"{path.split('/')[-1]}\t{path}" for path in (f"{SWITCH}/0000:17:00.0", f"{SWITCH}/0000:17:02.0"))
-    texts |= {"cmdline": line, "kernel-release": release, "numa/paths": f"{HEALTHY['paths']}\n{every}"}
-    texts["numa/bridges"] = "0000:17:00.0\t1000:c030\n0000:17:02.0\t1000:c030"
+    texts |= {"cmdline": line, "kernel-release": release, "numa/paths": f"{HEALTHY['paths']}\n{every}", "uid": "0"}
+    bridges = "\n".join(f"{bridge}\t0x060400\t0x1000\t0xc030" for bridge in ("0000:17:00.0", "0000:17:02.0"))
+    texts["numa/functions"] = f"{FUNCTIONS}\n{bridges}"
     reading = Reading({name: Section(name, "0", text) for name, text in texts.items()})
     node = Node(target, {"numa": WISH, "kernel": {}}, (), (), ())
     if said is None:

@@ -17,6 +17,7 @@ OFED = {
 }
 NCCL = {"source": "vendor", "version": "2.27.5", "cuda": "12.9", "dev": True, "repository": {"key": KEY}}
 PACKAGES = """\
+ii  dpkg 1.22.6
 hi  doca-ofed 3.2.0-125000
 hi  libnccl2 2.27.5-1+cuda12.9
 hi  libnccl-dev 2.27.5-1+cuda12.9
@@ -39,6 +40,7 @@ HEALTHY = {
 OWN = "0000:18:00.0\tmlx5_core\t6.8.0-45-generic"
 INBOX = {"stack": "inbox"}
 TWINS = """\
+ii  dpkg 1.22.6 amd64
 ii  libnccl2 2.18.5-1 i386
 hi  libnccl2 2.27.5-1+cuda12.9 amd64
 hi  libnccl-dev 2.27.5-1+cuda12.9 all
@@ -51,7 +53,10 @@ def said(check, kind, wish, sections):
     """How a check ends: "" where it is content."""
     target = Target("gpu01", "gpu01", None, None, None, "none", "/usr/bin/python3", "active")
     node = Node(target, {kind: wish}, (), (), ())
-    reading = Reading({name: Section(name, "0", text) for name, text in sections.items() if text is not None})
+    pairs = {
+        name: text if isinstance(text, tuple) else ("0", text) for name, text in sections.items() if text is not None
+    }
+    reading = Reading({name: Section(name, *pair) for name, pair in pairs.items()})
     try:
         check(node, reading)
     except AssertionError as error:
@@ -68,13 +73,13 @@ def said(check, kind, wish, sections):
         ("stack", "ofed", {"stack": "inbox"}, {}, ""),
         ("firmware_updater", "ofed", OFED, {}, ""),  # its configuration is left, not it
         ("nccl", "nccl", NCCL, {}, ""),
-        ("nccl", "nccl", NCCL, {"nccl-library": ""}, ""),
+        ("nccl", "nccl", NCCL, {"nccl-library": "none"}, ""),
         ("stack", "ofed", OFED, {"packages": PACKAGES.replace("3.2.0", "3.2.0.1")}, "doca-ofed is 3.2.0.1-125000"),
         ("stack", "ofed", OFED, {"packages": PACKAGES.replace("hi  doca", "hU  doca")}, "doca-ofed is not installed"),
         ("stack", "ofed", OFED, {"held": "libnccl2"}, "doca-ofed is not held"),
         ("stack", "ofed", OFED, {"key/ofed": "another"}, "the repository's key is not the declared one"),
         ("stack", "ofed", OFED, {"key/ofed": None}, "the repository's key is not there"),
-        ("stack", "ofed", OFED, {"packages": None}, "unknown: packages: not there"),
+        ("stack", "ofed", OFED, {"packages": None}, "unknown: packages: not looked at"),
         (
             "stack",
             "ofed",
@@ -106,13 +111,13 @@ def said(check, kind, wish, sections):
             {"packages": "".join(reversed(TWINS.splitlines(keepends=True))), "architecture": "amd64"},
             "",
         ),
-        ("nccl", "nccl", NCCL, {"packages": TWINS}, "unknown: dpkg: not there"),
+        ("nccl", "nccl", NCCL, {"packages": TWINS}, "unknown: dpkg: not looked at"),
         ("firmware_updater", "ofed", OFED, {"packages": TWINS, "architecture": "amd64"}, ""),
         # which driver runs
         ("driver", "ofed", OFED, {}, ""),
         ("driver", "ofed", OFED, {"ofed-info": "MLNX_OFED_LINUX-25.10-1.2.2.0:"}, ""),
         ("driver", "ofed", INBOX, {"drivers": OWN, "ofed-info": None}, ""),
-        ("driver", "ofed", OFED, {"drivers": ""}, ""),
+        ("driver", "ofed", OFED, {"drivers": "none"}, ""),
         ("driver", "ofed", OFED, {"drivers": OWN}, "the distribution's mlx5_core runs"),
         ("driver", "ofed", INBOX, {}, "mlx5_core 25.10-1.2.2 runs, a vendor's"),
         (
@@ -132,7 +137,7 @@ def said(check, kind, wish, sections):
         ),
         # an IPoIB interface may have a version of its own
         ("driver", "ofed", OFED, {"drivers": HEALTHY["drivers"] + "\n0000:3a:00.0\tmlx5_core\t1.0.0"}, ""),
-        ("driver", "ofed", OFED, {"ofed-info": None}, "unknown: ofed_info: not there"),
+        ("driver", "ofed", OFED, {"ofed-info": None}, "unknown: ofed_info: not looked at"),
         ("driver", "ofed", OFED, {"ofed-info": "?"}, "unknown: ofed_info: printed '?', which no known release prints"),
         ("nccl", "nccl", {**NCCL, "version": "2.27.5-1"}, {}, ""),
         ("nccl", "nccl", {**NCCL, "version": "2.27.5-2"}, {}, "libnccl2 is 2.27.5-1+cuda12.9"),
@@ -167,5 +172,5 @@ def test_a_check_says_what_is_wrong(check, kind, wish, changed, words):
 def test_locks_of_dnf_are_holds():
     sections = {"packages": PACKAGES, "held": "doca-ofed-0:3.2.0-125000.*", "key/ofed": KEY}
     assert said(test_packages.test_stack, "ofed", OFED, sections) == ""
-    for held in ("doca-ofed-0:3.1.0-091000.*", "#doca-ofed-0:3.2.0-125000.*", None):
+    for held in ("doca-ofed-0:3.1.0-091000.*", "#doca-ofed-0:3.2.0-125000.*", ("absent", "")):
         assert said(test_packages.test_stack, "ofed", OFED, {**sections, "held": held}) == "doca-ofed is not held"

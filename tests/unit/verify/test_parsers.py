@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpufab_cli.verify import parsers
-from gpufab_cli.verify.reading import UnreachableError, UnreadableError, parse
+from gpufab_cli.verify.reading import Section, UnreachableError, UnreadableError, parse
 
 PARSERS = {
     "pfc": parsers.pfc,
@@ -131,10 +131,19 @@ def test_an_answer_without_its_end_is_no_answer():
             parse(text)
 
 
-def test_a_section_that_is_not_there_is_absent():
-    reading = parse("@@gpufab end 0\n")
-    with pytest.raises(UnreadableError, match="dcb: not there"):
-        reading.section("dcb").require("dcb")
+def test_a_section_that_is_not_there_was_not_looked_at():
+    section = parse("@@gpufab end 0\n").section("dcb")
+    with pytest.raises(UnreadableError, match="dcb: not looked at"):
+        section.require("dcb")
+    assert not section.there
+
+
+def test_a_list_that_is_empty_says_so_and_one_that_says_nothing_was_not_read():
+    assert Section("x", "0", "none").lines("sysfs") == []
+    assert Section("x", "0", "a\tb\nc\td").fields("sysfs", 2) == [["a", "b"], ["c", "d"]]
+    for text in ("", "\n", "a\nb\tc", "\x7fELF"):
+        with pytest.raises(UnreadableError):
+            Section("x", "0", text).fields("sysfs", 2)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000])

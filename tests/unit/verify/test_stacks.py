@@ -45,6 +45,8 @@ def test_both_readers_of_mlnx_qos_agree(text):
     ("reader", "text"),
     [
         (stacks.dscp, port(trust="none")),
+        (stacks.dscp, port(dscps="")),  # it is trusted, and the list of it is missing
+        (stacks.dscp, port(dscps=dscp_lines(DEFAULT_MAP[:-1]))),
         (stacks.dscp, port().replace("prio:3 dscp:", "prio:x dscp:")),
         (stacks.pfc, port().replace("\tenabled", "\tstate")),
         (stacks.pfc, port().replace("\tpriority    0   1", "\tpriority    1   0")),
@@ -100,7 +102,7 @@ BROADCOM = {"bnxt": BNXT.format("0x1", "0x6")}
 
 
 def seen(sections):
-    common = {f"{PCI}/netdevs": "eth0", f"{PCI}/bonded": "", "rdma": LINKS}
+    common = {f"{PCI}/netdevs": "eth0", f"{PCI}/bonded": "none", "rdma": LINKS}
     found = {**common, **{f"{PCI}/{name}": text for name, text in sections.items()}}
     pairs = {name: text if isinstance(text, tuple) else ("0", text) for name, text in found.items()}
     return PortReading(Reading({name: Section(name, *pair) for name, pair in pairs.items()}), PORT)

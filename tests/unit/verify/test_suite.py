@@ -12,7 +12,7 @@ from gpufab_cli.spec.lock import dump
 from gpufab_cli.verify.expected import expected
 from tests.fabrics import changed, lock
 
-from .nodes import healthy, printed
+from .nodes import ACCESS, healthy, printed
 
 pytestmark = pytest.mark.process
 
@@ -57,6 +57,18 @@ FAULTS = [
     ({"rule": ("0", 'ACTION=="add", GOTO="end"\n')}, ("", "rule", "fail", "GOTO end leads nowhere")),
     ({"rule-verified": ("1", "Fail: 1")}, ("", "rule", "fail", "udevadm verify: Fail: 1")),
     ({"rule-verified": ("1", "Unknown command verb verify.")}, None),
+    ({"access": ("0", ACCESS.replace("-rw-r--r--", "-rw-r-----"))}, ("", "access", "fail", "gpufab.pyz is -rw-r-----")),
+    (
+        {"access": ("0", ACCESS.replace("drwxr-xr-x", "drwx------"))},
+        ("", "access", "fail", "/usr is drwx------, /usr/local"),
+    ),
+    (
+        {"access": ("0", ACCESS.replace("-rwxr-xr-x", "-rwxr-xr--"))},
+        ("", "access", "fail", "-bind is -rwxr-xr--"),
+    ),
+    ({"access": ("0", "")}, ("", "access", "unknown", "no mode of the restore program")),
+    ({"access": GARBAGE}, ("", "access", "unknown", "no mode of the restore program")),
+    ({"access": ("absent", "")}, ("", "access", "unknown", "stat: not there")),
     ({"desired/roce.json": ("0", "{")}, ("", "desired", "fail", "roce.json: ")),
     ({"desired/roce.json": ("0", '{"want": {}}')}, ("", "desired", "fail", "not what fabric.yml says")),
     ({"desired/sriov.json": ("0", "{}")}, ("", "desired", "fail", "sriov.json")),
@@ -185,9 +197,14 @@ def test_the_table_has_a_column_for_hosts_that_came_out_alike(folder, capfd):
     assert "11 pass, 1 fail" in out
 
 
-def test_no_check_is_a_usage_error(folder, capfd):
-    assert verify(folder, "--limit", "gpu01", "-k", "no-such-check") == 2
-    assert "error: -k no-such-check: no check matches" in capfd.readouterr().err
+def test_a_run_that_checks_nothing_fails_by_name_and_in_junit_too(folder, capfd):
+    report = folder / "nothing.xml"
+    argv = ("--limit", "gpu01", "-k", "no-such-check", "--junit", str(report))
+    assert verify(folder, *argv) == 1
+    assert "something-checked: nothing was checked: -k no-such-check: no check matches" in capfd.readouterr().out
+    (suite,) = ElementTree.parse(report).getroot()  # noqa: S314 (our own file)
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert "nothing was checked" in ElementTree.tostring(suite, "unicode")
 
 
 def test_what_is_not_wanted_is_not_checked(folder, capfd, tmp_path):

@@ -112,7 +112,7 @@ class Sysfs(mfusepy.Operations):  # type: ignore[misc]
             whole = file.read()
             shown = whole if mfusepy.fuse_get_context()[0] == 0 else whole[: file.public]
             return shown[offset : offset + size]
-        return file.read().encode()[offset : offset + size]
+        return file.part(size, offset)
 
     def write(self, path: str, data: bytes, offset: int, fh: int) -> int:  # noqa: ARG002
         """One write is one setting."""

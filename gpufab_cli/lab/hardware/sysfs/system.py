@@ -97,8 +97,8 @@ def _nodes(tree: Tree, hw: Hardware) -> None:
     for node in nodes:
         folder = f"{base}/node{node.id}"
         distances = node.distances or tuple(_LOCAL if other is node else _REMOTE for other in nodes)
-        tree.line(f"{folder}/cpulist", node.cpus)
-        tree.text(f"{folder}/cpumap", cpu_mask(node.cpus))
+        tree.counted(f"{folder}/cpulist", node.cpus)
+        tree.counted(f"{folder}/cpumap", cpu_mask(node.cpus))
         tree.text(f"{folder}/distance", " ".join(map(str, distances)))
         tree.text(f"{folder}/meminfo", f"Node {node.id} MemTotal:       {node.memory_gib * 1024 * 1024} kB")
 
@@ -119,7 +119,7 @@ def _cpus(tree: Tree, hw: Hardware) -> None:
 def _topology(folder: str, socket: int, threads: tuple[int, ...], tree: Tree) -> None:
     tree.text(f"{folder}/physical_package_id", socket)
     tree.text(f"{folder}/core_id", threads[0])
-    tree.text(f"{folder}/thread_siblings_list", listed(threads))
+    tree.counted(f"{folder}/thread_siblings_list", listed(threads))
 
 
 def _dmi(tree: Tree, hw: Hardware) -> None:

@@ -13,11 +13,21 @@ Write = Callable[[str], None]
 
 
 class File(NamedTuple):
-    """An attribute. Without `write` it is 0444, and opening it for writing fails even for root, as in the kernel."""
+    """An attribute. Without `write` it is 0444, and opening it for writing fails even for root, as in the kernel.
+
+    One that is `counted` gives a byte less than is asked for, as the kernel counts the NUL behind lists and masks of
+    CPUs (drivers/base/node.c, topology.c): to a read of one byte, as dash's `read` makes, it is at its end.
+    """
 
     read: Read
     write: Write | None = None
     mode: int = 0o444
+    counted: bool = False
+
+    def part(self, size: int, offset: int) -> bytes:
+        """What a read gives."""
+        text = self.read().encode()
+        return (text + b"\0")[offset : offset + size][:-1] if self.counted else text[offset : offset + size]
 
 
 class Binary(NamedTuple):
@@ -90,9 +100,9 @@ class Tree:
         line = _line(value)
         self._add(path, File(lambda: line, mode=mode))
 
-    def line(self, path: str, value: object) -> None:
-        """A constant that ends its line also where it is empty, as the list of a node without CPUs."""
-        self._add(path, File(lambda: f"{value}\n"))
+    def counted(self, path: str, value: object) -> None:
+        """A list or mask of CPUs that is a constant. It ends its line also where it is empty: a node without CPUs."""
+        self._add(path, File(lambda: f"{value}\n", counted=True))
 
     def live(self, path: str, read: Callable[[], object], write: Write | None = None, mode: int = 0) -> None:
         """A reading taken at each read, writable when `write` is given; nothing reads as an empty file."""

@@ -152,7 +152,7 @@ def _pfc_set(call: Call) -> str:
 def _delay(word: str) -> int:
     number = unsigned(word)
     if number is None or number > _LONGEST_CABLE_M:
-        raise RefusedError(f'Error: argument "{word}" is wrong: delay expected to be an integer 0..65535\n')
+        raise RefusedError(f"Invalid delay `{word}', expected an integer 0..{_LONGEST_CABLE_M}\n")
     return number
 
 

@@ -1,23 +1,23 @@
 """ip: the real one, as the rails are real; what it is told to change is logged like any other write.
 
-Of VFs a veth knows nothing: those are answered here.
+Of VFs a veth knows nothing, nor of a PCI function: those are answered here.
 """
 
 import errno
 
 from gpufab_cli.lab.hardware.model import Hardware
-from gpufab_cli.lab.hardware.tools import ip_vf
+from gpufab_cli.lab.hardware.tools import ip_link
 from gpufab_cli.lab.hardware.tools.answer import Answer, Request
+from gpufab_cli.lab.hardware.tools.ip_vf import REAL
 
-REAL = "/usr/bin/ip.real"
 _CHANGES = {"add", "append", "change", "del", "delete", "flush", "replace", "set"}
 
 
 def answer(hw: Hardware, request: Request) -> Answer:
-    """Sends the caller to the real program, unless it is about VFs."""
-    about_vfs = ip_vf.answer(hw, request)
-    if about_vfs is not None:
-        return about_vfs
+    """Sends the caller to the real program, unless it is about the link of rails."""
+    about_rails = ip_link.answer(hw, request)
+    if about_rails is not None:
+        return about_rails
     if not _CHANGES.intersection(request.argv):
         return Answer(program=REAL)
     try:

@@ -1,0 +1,11 @@
+"""Where gpufab's own program lies on a node, and the command line that starts it."""
+
+FOLDER = "/usr/local/lib/gpufab"
+PROGRAM = f"{FOLDER}/gpufab.pyz"
+PYTHON = f"{FOLDER}/python"
+"""A link to the interpreter that the site names: units, hooks and gpufab-bind all start through it."""
+COMMAND = f"{PYTHON} -I {PROGRAM}"
+RUN = "/run/gpufab"
+"""What lasts until the next boot."""
+AWAITED = f"{RUN}/awaited"
+"""Is there once the ports were waited for in this boot. Before, the udev rule leaves ports to the early restore."""
