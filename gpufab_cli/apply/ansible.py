@@ -21,8 +21,7 @@ from typing import Any
 
 from gpufab_cli.catalogue import catalogue
 from gpufab_cli.errors import Exit, GpufabError
-from gpufab_cli.module_utils.change import Step
-from gpufab_cli.module_utils.converge import Status, StepResult
+from gpufab_cli.module_utils.converge import StepResult
 from gpufab_cli.module_utils.features import FEATURES
 from gpufab_cli.module_utils.host import Output
 from gpufab_cli.module_utils.packages.transaction import said

@@ -14,6 +14,7 @@ from gpufab_cli.module_utils.features import SEEN_TYPES
 from gpufab_cli.module_utils.program import MARKER
 from gpufab_cli.module_utils.schema import SchemaError, encode
 from gpufab_cli.module_utils.snapshot import Snapshot
+from gpufab_cli.module_utils.texts import blame
 from gpufab_cli.reach import remote_loader
 from gpufab_cli.reach.parallel import each
 from gpufab_cli.reach.result import OverdueError, Result, UnreachableError
@@ -69,10 +70,13 @@ def collect(
 
     def work(host: str) -> Collected:
         target, wants = jobs[host]
-        asked = ask(target, "collect", {"wants": encode(wants)}, execute, seconds)
-        if isinstance(asked, Failure):
-            return Collected(host, asked)
-        return Collected(host, _read(asked, target), no_root(asked))
+        try:
+            asked = ask(target, "collect", {"wants": encode(wants)}, execute, seconds)
+            if isinstance(asked, Failure):
+                return Collected(host, asked)
+            return Collected(host, _read(asked, target), no_root(asked))
+        except Exception as error:  # no other host is to pay for it
+            return Collected(host, Failure(Failed.FAILED, f"gpufab stumbled: {short(blame(error))}"))
 
     return each(jobs, work, forks)
 

@@ -57,7 +57,7 @@ def command(fabric: Path, update: tuple[str, ...], check: bool, forks: int, time
 
 def _write(fabric: Path, old: "Lock", new: "Lock", *, check: bool) -> bool:
     """Show the differences on stdout, write them unless told not to, and say whether there are any."""
-    from gpufab_cli.outputs.files import replace
+    from gpufab_cli.disk import replace
     from gpufab_cli.spec.lock import dump, lock_path
 
     path = lock_path(fabric)

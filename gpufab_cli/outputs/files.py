@@ -2,11 +2,11 @@
 
 import difflib
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpufab_cli.disk import replace
 from gpufab_cli.errors import GpufabError, SpecErrors
 
 
@@ -65,23 +65,6 @@ def write(root: Path, changes: Iterable[FileChange]) -> None:
                 replace(change.path, change.wanted)
         except OSError as error:
             raise GpufabError(f"{change.path}: {error.strerror}") from error
-
-
-def replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all; who reads it sees the old text or the new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _files(root: Path) -> Iterator[Path]:

@@ -80,7 +80,7 @@ def test_version(gpufab):
         (["validate", "--fabrik", "x"], "error: No such option '--fabrik'. Did you mean '--fabric'?\n"),
         (["validate", "extra"], "error: Got unexpected extra argument (extra)\n"),
         (["validate", "-f", "none.yml"], "error: none.yml: No such file or directory\nhint: name the file with -f"),
-        (["validate", "-f", "."], "error: .: Is a directory\n"),
+        (["validate", "-f", "."], "error: .: a directory, not a regular file\n"),
     ],
 )
 def test_usage_errors_are_one_line_and_a_hint(gpufab, arguments, told):
