@@ -24,6 +24,9 @@ class _Door(paramiko.ServerInterface):
     def get_allowed_auths(self, username):
         return "publickey"
 
+    def get_banner(self):
+        return (self._server.banner, "en") if self._server.banner else (None, None)
+
     def check_channel_request(self, kind, chanid):
         return paramiko.OPEN_SUCCEEDED
 
@@ -45,6 +48,7 @@ class Sshd:
         self.behaviour = self.serve
         self.canned = None
         """What every command prints, in place of being run; with an Ellipsis behind it the connection ends there."""
+        self.banner = ""  # what it says before login
         self.deaf = False  # what is canned is printed without the input being read
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]

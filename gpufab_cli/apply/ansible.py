@@ -262,7 +262,9 @@ def _heard(kind: str, host: str, feature: str, result: Any) -> Said | None:
     if not isinstance(result, Mapping):
         raise SchemaError(f"{shown(result)} is no mapping")
     if kind == "runner_on_unreachable":
-        return Said(host, feature, problem=_one_line(result.get("msg")), unreachable=True)
+        # Ansible repeats what ssh printed, in which the node's own words are: they are shown as such.
+        words = f"Ansible did not reach it, and says {_one_line(result.get('msg'))!r}"
+        return Said(host, feature, problem=words, unreachable=True)
     if kind == "runner_on_failed" and not (feature and "steps" in result):
         return Said(host, feature, problem=_why(result) or "failed without a word")
     if not feature or (result.get("todo") and not result.get("steps")):

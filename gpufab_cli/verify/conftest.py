@@ -218,7 +218,8 @@ def reading(request: pytest.FixtureRequest, subject: Subject) -> Reading:
     """What was read of the node that the test is about."""
     found = request.config.stash[READINGS][subject.host]
     if isinstance(found, UnreachableError):
-        pytest.skip(f"{UNREACHABLE}{found}")
+        request.node.user_properties.append((UNREACHABLE, "yes"))
+        pytest.skip(str(found))
     return found
 
 

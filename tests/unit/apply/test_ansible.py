@@ -94,7 +94,8 @@ def test_a_failure_without_a_word():
 
 def test_unreachable():
     said = heard(event("runner_on_unreachable", {"msg": "no route"}))
-    assert said == Said("gpu01", "roce", problem="no route", unreachable=True)
+    words = "Ansible did not reach it, and says 'no route'"
+    assert said == Said("gpu01", "roce", problem=words, unreachable=True)
 
 
 @pytest.mark.parametrize(
