@@ -17,7 +17,7 @@ def one_line(words: str) -> str:
 
 
 def said(words: str, style: str = "") -> "Text":
-    """The printable words for a table: nothing in them is markup."""
+    """The printable words in one line, for a table or a report: nothing in them is markup."""
     from rich.text import Text
 
-    return Text(printable(words), style=style)
+    return Text(printable(words.replace("\n", " ")), style=style)

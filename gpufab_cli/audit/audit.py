@@ -53,7 +53,7 @@ def audit(
     """Judge hosts as they come; ``watch`` is told of each.
 
     Args:
-        collected: one for each host of ``wants``, in any order.
+        collected: one for each host of ``wants``, in any order, and of others why there is none.
         wants: what each host is told, by host and feature.
         watch: is given each host's report as soon as there is one.
         waivers: what the fabric accepts.
@@ -62,10 +62,11 @@ def audit(
     facts = Facts()
     reports: dict[str, HostReport] = {}
     for item in collected:
-        report = _judged(item, wants[item.host], facts, (profiles or {}).get(item.host, ""))
+        report = _judged(item, wants.get(item.host, {}), facts, (profiles or {}).get(item.host, ""))
         reports[item.host] = waivers.apply(report)
         watch(reports[item.host])
-    return AuditReport({host: reports[host] for host in wants if host in reports}, facts.findings(), facts)
+    order = dict.fromkeys((*wants, *reports))
+    return AuditReport({host: reports[host] for host in order if host in reports}, facts.findings(), facts)
 
 
 def _judged(item: Collected, wants: Wants, facts: Facts, profile: str) -> HostReport:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from gpufab_cli.errors import NotLockedError
 from gpufab_cli.module_utils import snapshot
 from gpufab_cli.module_utils.features import SEEN_TYPES
 from gpufab_cli.module_utils.program import MARKER
@@ -37,6 +38,8 @@ class Failed(StrEnum):
     FAILED = "failed"
     MISSING = "missing"
     """Nothing was saved of it."""
+    UNLOCKED = "unlocked"
+    """The lock does not say which devices are its rails, so it was not asked."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,12 @@ class Collected:
     host: str
     result: Snapshot | Failure
     no_root: str = ""
+
+
+def unlocked(hosts: Mapping[str, NotLockedError]) -> Iterator[Collected]:
+    """What is known of the hosts that the lock lacks."""
+    for host, error in hosts.items():
+        yield Collected(host, Failure(Failed.UNLOCKED, error.message, error.hint))
 
 
 def collect(

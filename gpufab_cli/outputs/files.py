@@ -38,8 +38,12 @@ def compare(root: Path, files: Mapping[str, str], header: str) -> tuple[FileChan
         header: what each of gpufab's files there starts with; no other file is touched.
 
     Raises:
-        SpecErrors: files without gpufab's header are in the way; they are the site's.
+        SpecErrors: files without gpufab's header are in the way; they are the site's. Or a folder is a link: what is
+            written through it would lie elsewhere.
     """
+    links = sorted({folder for name in files for folder in _folders(root, name) if folder.is_symlink()})
+    if links:
+        raise SpecErrors([_link(path) for path in links])
     wanted = {root / name: text for name, text in files.items()}
     current = {path: text for path in _files(root) if (text := _ours(path, header)) is not None}
     foreign = [path for path in wanted if path not in current and (path.exists() or path.is_symlink())]
@@ -89,6 +93,17 @@ def _foreign(path: Path) -> GpufabError:
     return GpufabError(
         f"{path}: not written by gpufab", "move it away; the site's own variables go in a file beside it"
     )
+
+
+def _folders(root: Path, name: str) -> Iterator[Path]:
+    """The folders below the root that lead to a file."""
+    parents = Path(name).parents
+    return (root / parent for parent in parents if parent != Path())
+
+
+def _link(path: Path) -> GpufabError:
+    hint = "make it a folder; the site's own files may lie in it"
+    return GpufabError(f"{path}: a link to {path.readlink()}, and nothing is written through one", hint)
 
 
 def _drop_empty(directory: Path, root: Path) -> None:

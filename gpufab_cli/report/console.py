@@ -27,8 +27,14 @@ def results(width: int | None = None) -> "Console":
     """
     from rich.console import Console
 
+    class Piped(Console):
+        """One whose reader may go: that ends the command as it ends others, and is no exit of rich's own."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
     columns = width or (None if sys.stdout.isatty() else PIPED_WIDTH)
-    return Console(width=columns, highlight=False, markup=False, emoji=False)
+    return Piped(width=columns, highlight=False, markup=False, emoji=False)
 
 
 def print_table(

@@ -11,6 +11,18 @@ _GROUP = re.compile(r"\[([^\[\]]*)\]")
 _SPAN = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
+def count(text: str) -> int:
+    """Count the strings that a pattern stands for, without writing them out.
+
+    Raises:
+        ValueError: a bracket without its partner, or a range that is empty or runs backwards.
+    """
+    pieces = _GROUP.split(text)
+    if any(char in piece for piece in pieces[::2] for char in "[]"):
+        raise ValueError(f"{text!r} has an unpaired bracket")
+    return math.prod(sum(map(len, _spans(piece))) for piece in pieces[1::2])
+
+
 def expand(text: str) -> tuple[str, ...]:
     """All strings a pattern stands for, in order; leading zeros are kept, several brackets multiply.
 
@@ -19,12 +31,9 @@ def expand(text: str) -> tuple[str, ...]:
     Raises:
         ValueError: a bracket without its partner, a range that is empty or runs backwards, or too many strings.
     """
-    pieces = _GROUP.split(text)
-    if any(char in piece for piece in pieces[::2] for char in "[]"):
-        raise ValueError(f"{text!r} has an unpaired bracket")
-    count = math.prod(sum(map(len, _spans(piece))) for piece in pieces[1::2])
-    if count > MAX_HOSTS:
+    if count(text) > MAX_HOSTS:
         raise ValueError(f"{text!r} is more than {MAX_HOSTS} hosts")
+    pieces = _GROUP.split(text)
     options = [_numbers(piece) if index % 2 else (piece,) for index, piece in enumerate(pieces)]
     return tuple("".join(parts) for parts in itertools.product(*options))
 

@@ -157,7 +157,7 @@ def test_render_needs_the_lock(fabric, gpufab):
     (fabric / "fabric.lock.yml").unlink()
     code, _, err = gpufab("render")
     assert code == Exit.USAGE
-    assert err == "error: fabric.lock.yml: 3 hosts are not in it: gpu01, gpu02, gpu03\nhint: run gpufab lock\n"
+    assert err == "error: fabric.lock.yml: no active host is in it with its devices\nhint: run gpufab lock\n"
 
 
 def test_render_never_overwrites_a_file_of_the_site(fabric, gpufab):
