@@ -21,7 +21,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from gpufab_cli import __version__, commands
 from gpufab_cli.errors import Exit, GpufabError, did_you_mean
-from gpufab_cli.terminal import printable
+from gpufab_cli.terminal import one_line
 
 PROGRAM = "gpufab"
 
@@ -171,7 +171,7 @@ def _silence() -> None:
 def _say(lines: Any) -> None:
     for line in lines:
         with contextlib.suppress(OSError):
-            click.echo(printable(line), err=True)
+            click.echo(one_line(line), err=True)
 
 
 def _crash(error: Exception, *, verbose: bool) -> None:
