@@ -84,8 +84,8 @@ def collect(
             if isinstance(asked, Failure):
                 return Collected(host, asked)
             return Collected(host, _read(asked, target), no_root(asked))
-        except Exception as error:  # no other host is to pay for it
-            return Collected(host, Failure(Failed.FAILED, f"gpufab stumbled: {short(blame(error))}"))
+        except Exception as error:
+            return Collected(host, _stumbled(error))
 
     return each(jobs, work, forks)
 
@@ -99,6 +99,13 @@ def ask(target: Target, verb: str, question: Any, execute: Exec, seconds: float)
         return Failure(Failed.UNREACHABLE, str(error), error.hint)
     except OverdueError as error:
         return Failure(Failed.TIMEOUT, str(error), "raise --timeout, or look at the node")
+    except Exception as error:  # such as of an SSH library over what a server sends
+        return _stumbled(error)
+
+
+def _stumbled(error: Exception) -> Failure:
+    """What gpufab stumbles over at one host is that host's failure."""
+    return Failure(Failed.FAILED, f"gpufab stumbled: {short(blame(error))}")
 
 
 def answer(result: Result, target: Target) -> str | Failure:
