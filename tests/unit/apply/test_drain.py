@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from gpufab_cli.apply.drain import NOTES, Service, run_command
+from gpufab_cli.apply.drain import Service, run_command
+from gpufab_cli.apply.states import FOLDER as NOTES
 from gpufab_cli.spec.hooks import Hook
 
 DRAIN = Hook(command=("drain", "{host}"), timeout_s=7)
