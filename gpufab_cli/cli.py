@@ -1,6 +1,7 @@
 """The command line: finds the commands, and turns whatever goes wrong into one line and an exit code."""
 
 import ast
+import contextlib
 import gc
 import importlib
 import os
@@ -127,7 +128,8 @@ def run(arguments: list[str], doors: object = None) -> int:
 
 def _say(lines: Any) -> None:
     for line in lines:
-        click.echo(printable(line), err=True)
+        with contextlib.suppress(OSError):  # the terminal may be what has gone
+            click.echo(printable(line), err=True)
 
 
 def _crash(error: Exception, *, verbose: bool) -> None:

@@ -76,7 +76,7 @@ class Service:
         self._mine.add(host)
 
     def _undone(self, host: str) -> str:
-        why = self._give_back((host,)).get(host, "")
+        why = self.give_back((host,)).get(host, "")
         return f"; resume: {why}" if why else "; it was given back"
 
     def disturb(self, hosts: Iterable[str]) -> None:
@@ -90,9 +90,10 @@ class Service:
         chosen = self.drained(hosts)
         for host in chosen:
             self.states.advance(host, Stage.PROVEN)
-        return self._give_back(chosen)
+        return self.give_back(chosen)
 
-    def _give_back(self, hosts: Sequence[str]) -> dict[str, str]:
+    def give_back(self, hosts: Sequence[str]) -> dict[str, str]:
+        """Run the site's command on hosts, whatever is known of them; those that could not be given back, and why."""
         if self._resume is None:
             return {}
         failed = self._all(self._resume, hosts, self.forget)
@@ -177,9 +178,13 @@ class _Running:
 running = _Running()
 
 
-def supervised(argv: Sequence[str]) -> list[str]:
-    """The command, below a process that ends it and all that it has started when gpufab ends in any way."""
-    return [sys.executable, "-I", "-S", supervise.__file__, str(os.getpid()), *argv]
+def supervised(argv: Sequence[str], note: Path | None = None) -> list[str]:
+    """The command, below a process that ends it and all that it has started when gpufab ends in any way.
+
+    Args:
+        note: a file that is to hold the number of that process.
+    """
+    return [sys.executable, "-I", "-S", supervise.__file__, str(os.getpid()), str(note or ""), *argv]
 
 
 def run_command(argv: Sequence[str], seconds: float) -> str:

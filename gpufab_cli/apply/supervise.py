@@ -1,6 +1,6 @@
 """Run one command and leave nothing of it behind: a program of its own, for it has to outlive gpufab.
 
-``python supervise.py PID COMMAND...``: PID is gpufab. When the command ends, when gpufab dies (of SIGKILL too), and
+``python supervise.py PID NOTE COMMAND...``: PID is gpufab, NOTE "" or a file for its own number. When the command ends, when gpufab dies (of SIGKILL too), and
 on HUP, INT and TERM, every process below it is ended, also those that made a session of their own. It imports nothing
 of gpufab, for it is started once a hook.
 """
@@ -22,8 +22,11 @@ _WAITED = {*ENDINGS, signal.SIGCHLD}
 
 def main(argv: list[str]) -> int:
     """Run the command; its exit status, or 128 and the signal that ended it."""
-    parent, command = int(argv[0]), argv[1:]
+    parent, note, command = int(argv[0]), argv[1], argv[2:]
     signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)
+    if note:
+        with open(note, "w", encoding="utf-8") as stream:
+            stream.write(str(os.getpid()))
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
@@ -51,7 +54,7 @@ def _wait(child: int) -> int:
 
 def _reaped() -> dict[int, int]:
     """The children that have ended, with their exit status."""
-    found = {}
+    found: dict[int, int] = {}
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)

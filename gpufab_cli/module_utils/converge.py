@@ -7,13 +7,13 @@ import enum
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Tuple, Union
 
-from . import before, desired, idle, journal, planning, record
+from . import before, claim, desired, idle, journal, planning, record
 from .change import Change, Finding, Impact, Path, Pending, Plan, Step, Unknown
 from .feature import Applies
-from .host import Host, HostError
+from .host import NODE_LOCK, Host, HostError
 from .snapshot import Snapshot
 
-LOCK = "/run/gpufab.lock"
+LOCK = NODE_LOCK
 LOCK_SECONDS = 120.0
 
 
@@ -40,6 +40,8 @@ class Order:
     restore: bool = False
     """Nobody is there to consent: the kept wish is not written anew, remembered management ports are left alone."""
     run: journal.Run = field(default_factory=journal.Run)
+    claimed: bool = False
+    """The run has claimed the node, and makes a step with impact only as long as it has."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,10 @@ class _Pass:
         missing = sorted(impact.value for impact in (step.impact | self._remembered_impact(step)) - self._order.allow)
         if missing:
             return self._result(step, Status.REFUSED, "needs --allow " + ",".join(missing))
+        if step.impact and not self._order.restore:
+            theirs = claim.in_the_way(self._host, self._order.run.id, needed=self._order.claimed)
+            if theirs:
+                return self._result(step, Status.BUSY, theirs)
         if step.impact and not self._order.busy_ok:
             return self._busy(step)
         return None

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any, Dict, Mapping
 
-from . import desired, record
-from .change import Plan
+from . import claim, desired, record
+from .change import ABSENT, Plan
 from .devices import gather as gather_devices
 from .feature import Feature
 from .host import Reader
@@ -40,7 +40,16 @@ def take(
         wishes={name: desired.wish_digest(name, want) for name, want in wants.items()},
         records={name: record.read(host, name) for name in wants},
         kernel=_line(host, "/proc/sys/kernel/osrelease"),
+        claim=_left(host),
     )
+
+
+def _left(host: Reader) -> claim.Found:
+    """A claim that is over and was never given back; one that lives is its own run's affair."""
+    found = claim.read(host)
+    if not isinstance(found, claim.Claim):
+        return found
+    return found if found.drained and not claim.left(host, found) else ABSENT
 
 
 def plan(feature: Feature, snapshot: Snapshot, want: Any, *, keep: bool = True) -> Plan:

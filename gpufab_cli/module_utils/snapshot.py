@@ -4,7 +4,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, Mapping, Tuple, Union
 
-from .change import Absent, Unknown
+from .change import ABSENT, Absent, Unknown
+from .claim import Found
 from .devices import Devices
 from .record import Record
 from .schema import SchemaError, decode, encode
@@ -33,6 +34,8 @@ class Snapshot:
     """Features that have no Seen, as an unexpected exception came in between, and which."""
     format: int = FORMAT
     kernel: str = ""
+    claim: Found = ABSENT
+    """The claim of an apply that is over and has left the node drained."""
 
 
 def dumps(snapshot: Snapshot) -> str:

@@ -90,7 +90,8 @@ def test_consent_is_passed_on_and_what_is_made_is_shown(gpufab_on, nodes):
     code, out, _ = gpufab_on("apply", "--diff", "--allow", "traffic", "--allow", "link-flap,reboot")
     assert code == Exit.IN_SYNC
     assert out == expected("apply-made", out)
-    assert nodes.plays[0].extra_vars["gpufab_allow"] == ["link-flap", "reboot", "traffic"]
+    granted = nodes.plays[0].extra_vars["gpufab_granted"]
+    assert granted == dict.fromkeys(("gpu01", "gpu02"), ["link-flap", "reboot", "traffic"])
 
 
 def test_every_other_ending(gpufab_on, nodes):
@@ -177,5 +178,5 @@ def test_options_reach_the_play(gpufab_on, nodes):
     nodes.rounds = [saying()]
     gpufab_on("apply", "--full", "--busy-ok", "gpu0[1-2]", "--limit", "gpu0*", "--forks", "3", "--timeout", "9")
     (play,) = nodes.plays
-    assert play.host_vars == {"gpu01": {"gpufab_busy_ok": True}, "gpu02": {"gpufab_busy_ok": True}}
+    assert play.extra_vars["gpufab_busy_hosts"] == ["gpu01", "gpu02"]
     assert (play.hosts, play.forks, play.connect_seconds) == (("gpu01", "gpu02", "gpu03"), 3, 9.0)
