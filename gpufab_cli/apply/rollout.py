@@ -24,9 +24,10 @@ from gpufab_cli.apply.apply import (
 from gpufab_cli.apply.batches import Portions, batches
 from gpufab_cli.apply.claims import Claims
 from gpufab_cli.apply.drain import Service
+from gpufab_cli.apply.left import cleared
 from gpufab_cli.apply.regressions import Unfit, proves_nothing, unfit
 from gpufab_cli.audit.audit import AuditReport
-from gpufab_cli.audit.judge import HostReport
+from gpufab_cli.audit.judge import LEFT_DRAINED, HostReport
 from gpufab_cli.audit.judge import State as Verdict
 from gpufab_cli.errors import GpufabError
 from gpufab_cli.fabric.fabric import Fabric
@@ -40,8 +41,6 @@ SETTLE_SECONDS = 15.0
 UNSEEN = "not begun: without a snapshot nobody knows whether it has to be drained first"
 
 KILLED = "an apply was interrupted that had drained it, and it is not proven to be in order"
-LEFT = "host.left-drained"
-"""The code of the row that says so; it is no fault of the host's."""
 
 Judge = Callable[[tuple[str, ...]], Mapping[str, str]]
 """Looks at hosts; those that are not fit, and why."""
@@ -270,14 +269,16 @@ class _Rollout:
             self.ways.tell(f"giving back {fold(drained)}")
         failed = self.service.resume(drained)
         self.left_drained |= {host: f"resume: {why}" for host, why in failed.items()}
-        self._release(host for host in chosen if host not in failed)
+        given = [host for host in chosen if host not in failed]
+        self.report = cleared(self.report, [host for host in given if host in drained])
+        self._release(given)
         if failed and self.ways.claims is not None:
             self.ways.claims.leave(failed)
 
 
 def _in_order(report: HostReport) -> bool:
     """Whether the audit finds nothing wrong but that nobody has given the host back."""
-    return replace(report, rows=tuple(row for row in report.rows if row.code != LEFT)).state is Verdict.IN_SYNC
+    return replace(report, rows=tuple(row for row in report.rows if row.code != LEFT_DRAINED)).state is Verdict.IN_SYNC
 
 
 def _made(outcome: Outcome | None, *, disturbing: bool = False) -> bool:

@@ -122,6 +122,17 @@ class States:
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")
 
+    def busy(self) -> bool:
+        """Whether an apply or resume is at work in this folder: what is drained is on its way then."""
+        try:
+            with open(self._top / Path(LOCK).name, encoding="utf-8") as stream:
+                fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return False
+
     @contextmanager
     def locked(self, seconds: float = LOCK_SECONDS) -> Iterator[int]:
         """Let one apply or resume at a time act from this folder; the descriptor that holds the lock.

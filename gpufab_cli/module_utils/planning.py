@@ -40,11 +40,11 @@ def take(
         wishes={name: desired.wish_digest(name, want) for name, want in wants.items()},
         records={name: record.read(host, name) for name in wants},
         kernel=_line(host, "/proc/sys/kernel/osrelease"),
-        claim=_left(host),
+        claim=left_behind(host),
     )
 
 
-def _left(host: Reader) -> claim.Found:
+def left_behind(host: Reader) -> claim.Found:
     """A claim that is over and was never given back; one that lives is its own run's affair."""
     found = claim.read(host)
     if not isinstance(found, claim.Claim):

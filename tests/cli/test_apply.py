@@ -91,7 +91,7 @@ def test_consent_is_passed_on_and_what_is_made_is_shown(gpufab_on, nodes):
     assert code == Exit.IN_SYNC
     assert out == expected("apply-made", out)
     granted = nodes.plays[0].extra_vars["gpufab_granted"]
-    assert granted == dict.fromkeys(("gpu01", "gpu02"), ["link-flap", "reboot", "traffic"])
+    assert granted == {host: ["link-flap", "reboot", "traffic"] for host in ("gpu01", "gpu02")}
 
 
 def test_every_other_ending(gpufab_on, nodes):
