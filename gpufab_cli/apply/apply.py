@@ -226,7 +226,7 @@ def apply(
             outcomes.setdefault(host, Outcome()).begin_round()
         ready = _ready(hosts, guard.prepare(dict.fromkeys(touched)), outcomes)
         guard.begin(ready)
-        said = runner(_play(fabric, report, request, ready, run, guard), listen) if ready else ()
+        said = runner(_play(fabric, report, request, ready, run=run, guard=guard), listen) if ready else ()
         for item in said:
             outcomes.setdefault(item.host, Outcome()).take(item)
         for host in ready:
@@ -351,7 +351,7 @@ def _moves(report: AuditReport, outcomes: Mapping[str, Outcome], request: Reques
 
 
 def _play(
-    fabric: Fabric, report: AuditReport, request: Request, hosts: tuple[str, ...], run: Run, guard: Guard
+    fabric: Fabric, report: AuditReport, request: Request, hosts: tuple[str, ...], *, run: Run, guard: Guard
 ) -> Play:
     wanted = _features(request)
     groups = {
@@ -368,8 +368,11 @@ def _play(
         | {
             "packages_timeout_s": max(PACKAGES_SECONDS, request.step_seconds),
             "gpufab_run": {
-                **{"id": run.id, "user": run.user, "spec": run.spec},
-                **{"claimed": guard.claimed, "seconds": request.step_seconds},
+                "id": run.id,
+                "user": run.user,
+                "spec": run.spec,
+                "claimed": guard.claimed,
+                "seconds": request.step_seconds,
             },
         },
         check=request.check,
@@ -383,7 +386,7 @@ def _consent(request: Request, granted: Iterable[str]) -> dict[str, Any]:
     """What the operator has consented to now, for each host, and nothing else: extra variables beat all others, also
     the role variables that a site may have set for plain Ansible.
     """
-    told = {name: "{{ gpufab_%s }}" % name for name in CONSENT}
+    told = {name: f"{{{{ gpufab_{name} }}}}" for name in CONSENT}
     return {
         "gpufab_granted": dict.fromkeys(granted, sorted(impact.value for impact in request.allow)),
         "gpufab_allow": "{{ gpufab_granted[inventory_hostname] | default([]) }}",

@@ -48,14 +48,14 @@ class Resume:
             for host in chosen:
                 self.service.forget(host)
         else:
-            problems |= self._by_command(chosen, known)
+            problems |= self._by_command(chosen)
         for host in hosts:
             if not problems[host]:
                 self._record(host, note, known.get(host))
         self._end_claims([host for host in hosts if not taken[host].problem], problems, taken, known)
         return problems
 
-    def _by_command(self, hosts: Sequence[str], known: Mapping[str, State]) -> dict[str, str]:
+    def _by_command(self, hosts: Sequence[str]) -> dict[str, str]:
         if not self.service.managed:
             return dict.fromkeys(hosts, "fabric.yml has no resume: command; give it back yourself, then use --by-hand")
         return {host: f"resume: {why}" for host, why in self.service.give_back(hosts).items()}

@@ -125,7 +125,7 @@ class States:
     def busy(self) -> bool:
         """Whether an apply or resume is at work in this folder: what is drained is on its way then."""
         try:
-            with open(self._top / Path(LOCK).name, encoding="utf-8") as stream:
+            with (self._top / Path(LOCK).name).open(encoding="utf-8") as stream:
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except FileNotFoundError:
             return False
@@ -134,7 +134,7 @@ class States:
         return False
 
     @contextmanager
-    def locked(self, seconds: float = LOCK_SECONDS) -> Iterator[int]:
+    def locked(self) -> Iterator[int]:
         """Let one apply or resume at a time act from this folder; the descriptor that holds the lock.
 
         What is started with it keeps the lock until it has ended, so that nobody begins beside it.
@@ -146,7 +146,7 @@ class States:
         path = self._top / Path(LOCK).name
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            _wait(handle, seconds)
+            _wait(handle, LOCK_SECONDS)
             os.ftruncate(handle, 0)
             os.write(handle, f"process {os.getpid()}\n".encode())
             yield handle

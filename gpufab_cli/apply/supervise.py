@@ -1,8 +1,8 @@
 """Run one command and leave nothing of it behind: a program of its own, for it has to outlive gpufab.
 
-``python supervise.py PID NOTE COMMAND...``: PID is gpufab, NOTE "" or a file for its own number. When the command ends, when gpufab dies (of SIGKILL too), and
-on HUP, INT and TERM, every process below it is ended, also those that made a session of their own. It imports nothing
-of gpufab, for it is started once a hook.
+``python supervise.py PID NOTE COMMAND...``: PID is gpufab, NOTE "" or a file for its own number. When the command ends,
+when gpufab dies (of SIGKILL too), and on HUP, INT and TERM, every process below it is ended, also those that made a
+session of their own. It imports nothing of gpufab, for it is started once a hook.
 """
 
 import ctypes
@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # prctl(2), linux/prctl.h
 NOT_STARTED = 126
@@ -25,8 +26,7 @@ def main(argv: list[str]) -> int:
     parent, note, command = int(argv[0]), argv[1], argv[2:]
     signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)
     if note:
-        with open(note, "w", encoding="utf-8") as stream:
-            stream.write(str(os.getpid()))
+        Path(note).write_text(str(os.getpid()), encoding="utf-8")
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
@@ -81,14 +81,12 @@ def _end_all() -> None:
 def below(top: int) -> set[int]:
     """The processes below one. As it is the subreaper (prctl(2)), none gets away by losing its parent."""
     children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as stream:
-                    parent = int(stream.read().rpartition(")")[2].split()[1])
-            except (OSError, IndexError, ValueError):
-                continue
-            children.setdefault(parent, []).append(int(name))
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1])
+        except (OSError, IndexError, ValueError):
+            continue
+        children.setdefault(parent, []).append(int(stat.parent.name))
     found: set[int] = set()
     waiting = [top]
     while waiting:

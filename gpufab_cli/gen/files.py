@@ -102,9 +102,7 @@ def _entry(package: str) -> str:
 
 def _site() -> str:
     """A play for each feature that a fabric can manage: of the others no inventory has a group."""
-    return (
-        _dump([*map(_play, MANAGED), _verdict()], _PLAYS).replace("\n- name", "\n\n- name").replace("---\n\n", "---\n")
-    )
+    return _dump([*map(_play, MANAGED), _verdict()], _PLAYS).replace("\n- name", "\n\n- name")
 
 
 def _play(name: str) -> Any:

@@ -19,8 +19,8 @@ CONSENT: Dict[str, Any] = {
         "choices": [impact.value for impact in Impact],
         "default": [],
         "description": (
-            "Impacts that are consented to; a step with any other is reported and not made. gpufab apply gives those of "
-            "its own --allow, whatever a site has set."
+            "Impacts that are consented to; a step with any other is reported and not made. "
+            "gpufab apply gives those of its own --allow, whatever a site has set."
         ),
     },
     "busy_ok": {

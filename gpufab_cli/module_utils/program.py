@@ -1,9 +1,9 @@
-"""The program in the zip: ``collect`` for the audit, ``counters`` during an apply, ``restore`` at boot.
+"""The program in the zip: ``collect`` for the audit, ``counters`` and ``claim`` for an apply, ``restore`` at boot.
 
 ``collect`` reads wishes as JSON on stdin and prints one snapshot behind a marker line, so that a talkative login shell
-does no harm; ``counters`` likewise the error counters of ports, and ``topology`` the devices and NVLinks. ``claim``
-takes the node for an apply. ``restore`` brings back the wishes kept on the node; it is what the systemd units start. Each verb imports its own: all of it is
-compiled anew whenever the program starts.
+does no harm; ``counters`` likewise the error counters of ports, ``claim`` who has the node, and ``topology`` the
+devices and NVLinks. ``restore`` brings back the wishes kept on the node; it is what the systemd units start. Each verb
+imports its own: all of it is compiled anew whenever the program starts.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The loops: applies killed at random moments, and two operators at once. What must never happen is read from the log."""
+"""Applies killed at random moments, and two operators at once. What must never happen is read from the log."""
 
 import os
 import random
@@ -38,7 +38,9 @@ class Site:
             clone = self.clone(number)
             clone.mkdir()
             hook = REPOSITORY / "tests" / "daytwo" / "hook"
-            hooks = "".join(f"{do}: {{command: [{hook}, {do}, '{{host}}', {self.fleet.folder}]}}\n" for do in ("drain", "resume"))
+            hooks = "".join(
+                f"{do}: {{command: [{hook}, {do}, '{{host}}', {self.fleet.folder}]}}\n" for do in ("drain", "resume")
+            )
             rollout = "rollout: {canary: 1, batch: 100%, soak_s: 0}\n"
             (clone / "fabric.yml").write_text(fabrics.SMALL + rollout + hooks)
             (clone / FILE_NAME).write_text(dump(fabrics.lock()))
@@ -133,9 +135,7 @@ def wrong(log):
             unproven.add(host)
             if rest != ["drained"]:
                 found.append(f"line {number}: {host} was disturbed undrained")
-        elif what == "verified":
-            unproven.discard(host)
-        elif what == "operator-looked":
+        elif what in ("verified", "operator-looked"):
             unproven.discard(host)
         elif what == "resume-begins" and host in unproven:
             found.append(f"line {number}: {host} was given back unproven")

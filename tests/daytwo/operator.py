@@ -1,7 +1,7 @@
 """One operator: the real command line with real hooks. Nodes are folders, on which the core's own claims are kept.
 
-``python -m tests.daytwo.operator FLEET ARGUMENTS...`` in the folder of a fabric.yml. Instead of Ansible a program of its
-own (``module``) changes a node as a module does: under the node's lock, under the claim, with the consent it is given.
+``python -m tests.daytwo.operator FLEET ARGUMENTS...`` in the folder of a fabric.yml. Instead of Ansible a program of
+its own (``module``) changes a node as a module does: under the node's lock, under the claim, with the consent given.
 """
 
 import json

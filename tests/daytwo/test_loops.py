@@ -1,4 +1,4 @@
-"""Nobody is disturbed undrained, given back unproven, or forgotten: whatever ends an apply, and whoever else is at it."""
+"""Nobody is disturbed undrained, given back unproven, or forgotten, whatever ends an apply and whoever else applies."""
 
 import os
 
@@ -23,7 +23,7 @@ def test_two_operators_at_once_a_few_times(tmp_path):
 @pytest.mark.process
 def test_a_hundred_kills(tmp_path):
     seen = killed(tmp_path, 100, SEED)
-    print(*(f"{name:8} {stages}: {count}" for (name, stages), count in sorted(seen.items())), sep="\n")
+    print(*(f"{name:8} {stages}: {count}" for (name, stages), count in sorted(seen.items())), sep="\n")  # noqa: T201
     assert sum(seen.values()) == 100
 
 
@@ -31,7 +31,7 @@ def test_a_hundred_kills(tmp_path):
 @pytest.mark.process
 def test_two_operators_at_once_twenty_times(tmp_path):
     left = two_operators(tmp_path, 20, SEED)
-    print(f"{left} of 20: one left a host to the other")
+    print(f"{left} of 20: one left a host to the other")  # noqa: T201
     assert left
 
 
