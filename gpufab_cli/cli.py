@@ -170,7 +170,7 @@ def _silence() -> None:
 
 def _say(lines: Any) -> None:
     for line in lines:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the terminal may be what has gone
             click.echo(one_line(line), err=True)
 
 

@@ -68,10 +68,28 @@ def command(
     tell_skipped(declared.skipped)
     doors = context.find_object(Doors) or Doors()
     report = _audit(declared, _collected(declared, doors, timeout=timeout, forks=forks, save=save, origin=origin))
+    if origin is None:
+        report = _with_left_drained(report, fabric)
     _show(report, output)
     if junit is not None:
         _write(junit, report)
     return report.exit_code
+
+
+def _with_left_drained(report: "AuditReport", fabric: Path) -> "AuditReport":
+    """Name the hosts that an apply from this folder has drained and not given back."""
+    from gpufab_cli.apply.left import noted, unsaid
+    from gpufab_cli.apply.states import States
+
+    states = States(fabric.parent)
+    if states.busy():
+        progress("an apply is at work in this folder: what it has drained is not named as left drained")
+        return report
+    known = states.all()
+    report = noted(report, known)
+    for host, words in unsaid(report, known).items():
+        progress(f"left drained: {host}: {words}")
+    return report
 
 
 def _collected(

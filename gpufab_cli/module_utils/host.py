@@ -36,6 +36,8 @@ __all__ = [
 
 QUERY_SECONDS = 10.0
 RUN_SECONDS = 60.0
+NODE_LOCK = "/run/gpufab.lock"
+"""Held by who changes the node: apply, restore, and a claim while it is taken."""
 USERS_BYTES = 1 << 18  # characters of a user's file that are read; NCCL's own are far smaller
 
 Text = Union[str, Absent, Unknown]
@@ -174,6 +176,10 @@ class Reader(StatReader):
     def now(self) -> float:
         """Seconds since the epoch."""
         return time.time()
+
+    def uptime(self) -> float:
+        """Seconds since the boot, by a clock that nobody sets."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Host(Reader):

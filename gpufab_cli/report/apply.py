@@ -69,7 +69,8 @@ def _stop_data(stop: Stop | None) -> dict[str, Any] | None:
 
 def _outcome_data(outcome: Outcome) -> dict[str, Any]:
     found: dict[str, Any] = {"steps": [_step_data(result) for result in outcome.steps]}
-    return {**found, "problem": outcome.problem, "unreachable": outcome.unreachable}
+    found |= {"problem": outcome.problem, "unreachable": outcome.unreachable}
+    return {**found, "held": outcome.held, "not_begun": dict(outcome.not_begun)}
 
 
 def _step_data(result: StepResult) -> dict[str, Any]:
@@ -118,6 +119,10 @@ def _lines(outcome: Outcome) -> Iterator[Line]:
         groups.setdefault((result.status.value, result.reason), []).append(result.step.name)
     if outcome.problem:
         groups.setdefault(("unreachable" if outcome.unreachable else "failed", outcome.problem), [])
+    for feature, why in outcome.not_begun.items():
+        groups.setdefault(("not-begun", why), []).append(feature)
+    if outcome.held:
+        groups.setdefault(("not-begun", outcome.held), [])
     if not groups:
         yield Line("nothing", "", "the roles found nothing to do")
     for (ending, reason), names in sorted(groups.items(), key=lambda item: _ORDER.index(item[0][0])):

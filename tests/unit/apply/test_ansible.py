@@ -7,8 +7,10 @@ import signal
 
 import pytest
 
-from gpufab_cli.apply import ansible
+from gpufab_cli.apply import ansible, interrupts
 from gpufab_cli.apply.ansible import Play, Said, heard
+from gpufab_cli.apply.interrupts import InterruptedApply
+from gpufab_cli.intent.needs import LAST_TASK
 from gpufab_cli.module_utils.ansible_module import module_result
 from gpufab_cli.module_utils.change import ABSENT, Change, Impact, Step, Unknown
 from gpufab_cli.module_utils.converge import Outcome, Status, StepResult
@@ -170,7 +172,6 @@ def test_neither_a_broken_result_nor_a_listener_that_stumbles_ends_the_run(tmp_p
 PLAY = Play(
     inventory=None,
     groups={"insync_node": ("gpu01", "gpu02"), "insync_roce": ()},
-    host_vars={"gpu02": {"gpufab_busy_ok": True}},
     hosts=("gpu01", "gpu02"),
     extra_vars={"gpufab_allow": ["traffic"]},
     check=True,
@@ -181,7 +182,7 @@ PLAY = Play(
 
 def test_the_second_inventory_has_the_groups_even_when_they_are_empty():
     assert json.loads(ansible._inventory(PLAY)) == {
-        "all": {"hosts": {"gpu02": {"gpufab_busy_ok": True}}},
+        "all": {"hosts": {}},
         "insync_node": {"hosts": {"gpu01": {}, "gpu02": {}}},
         "insync_roce": {"hosts": {}},
     }
@@ -200,13 +201,42 @@ def test_what_ansible_itself_complains_about(output, line):
     assert ansible._error(output) == line
 
 
-def test_a_signal_stops_the_run_and_later_ones_do_what_they_did_before():
-    before = signal.getsignal(signal.SIGTERM)
-    with ansible._interruptible() as interrupted:
-        assert not interrupted()
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert interrupted()
-    assert signal.getsignal(signal.SIGTERM) is before
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_the_run_at_its_end_and_later_ones_do_what_they_did_before(number):
+    heard_of = []
+
+    def running():
+        with interrupts.deferred() as interrupted:
+            heard_of.append(interrupted())
+            os.kill(os.getpid(), number)
+            heard_of.append(interrupted())
+
+    before = signal.getsignal(number)
+    with pytest.raises(InterruptedApply, match=number.name):
+        running()
+    assert heard_of == [False, True]
+    assert signal.getsignal(number) is before
+
+
+def test_a_second_signal_does_not_tear_the_cleaning_up_after_the_first():
+    with interrupts.handled():
+        with pytest.raises(InterruptedApply, match="SIGHUP"):
+            os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def happened(kind, action, task="", **result):
+    data = {"host": "gpu01", "task_action": action, "task": task, "res": result}
+    return {"event": kind, "event_data": data}
+
+
+def test_a_role_that_failed_is_heard_by_its_group():
+    said = heard(happened("runner_on_ok", "ansible.builtin.group_by", add_group="failed_nccl"))
+    assert said == Said("gpu01", "nccl", ended=True)
+
+
+def test_the_last_play_says_nothing_new():
+    assert heard(happened("runner_on_failed", "ansible.builtin.fail", LAST_TASK, msg="a role failed")) is None
 
 
 @pytest.mark.parametrize(
