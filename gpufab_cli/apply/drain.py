@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpufab_cli.apply import supervise
@@ -170,9 +170,14 @@ class _Running:
         for process in found:
             self.end(process)
 
-    def begin(self, kept: tuple[int, ...]) -> None:
-        """Let commands run, with these descriptors."""
-        self._ending, self.kept = False, kept
+    @contextlib.contextmanager
+    def keeping(self, lock: int) -> Iterator[None]:
+        """Let commands run, each with the apply's lock, for as long as that is open."""
+        self._ending, self.kept = False, (lock,)
+        try:
+            yield
+        finally:
+            self.kept = ()
 
 
 running = _Running()

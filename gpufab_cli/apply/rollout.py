@@ -27,6 +27,7 @@ from gpufab_cli.apply.drain import Service
 from gpufab_cli.apply.left import cleared
 from gpufab_cli.apply.regressions import Unfit, proves_nothing, unfit
 from gpufab_cli.audit.audit import AuditReport
+from gpufab_cli.audit.collect import Failed
 from gpufab_cli.audit.judge import LEFT_DRAINED, HostReport
 from gpufab_cli.audit.judge import State as Verdict
 from gpufab_cli.errors import GpufabError
@@ -39,6 +40,8 @@ SETTLE_SECONDS = 15.0
 """What looks worse is looked at once more after so long: a link that was flapped takes seconds to train."""
 
 UNSEEN = "not begun: without a snapshot nobody knows whether it has to be drained first"
+
+NO_WAY = frozenset({Failed.UNREACHABLE, Failed.TIMEOUT})
 
 KILLED = "an apply was interrupted that had drained it, and it is not proven to be in order"
 
@@ -136,11 +139,20 @@ class _Rollout:
         self._release(host for host in sound if host not in fit)
 
     def _seen(self, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        """The hosts of which it is known whether they have to be drained."""
-        if not (self.service.managed and self.request.allow):
-            return hosts
-        unseen = [host for host in hosts if self.report.hosts[host].failure is not None]
-        self.outcomes |= {host: Outcome(problem=UNSEEN, unreachable=True) for host in unseen}
+        """The hosts that are begun: those that can be reached, and of which it is known whether to drain them.
+
+        One that just let its time limit pass would do so with Ansible as well, and hold up all others.
+        """
+        unseen: dict[str, str] = {}
+        for host in hosts:
+            failure = self.report.hosts[host].failure
+            if failure is None:
+                continue
+            if self.service.managed and self.request.allow:
+                unseen[host] = UNSEEN
+            elif failure.kind in NO_WAY:
+                unseen[host] = f"not begun: {failure.kind.value}: {failure.message}"
+        self.outcomes |= {host: Outcome(problem=why, unreachable=True) for host, why in unseen.items()}
         return tuple(host for host in hosts if host not in unseen)
 
     def _batch(self, batch: tuple[str, ...], *, is_canary: bool, is_last: bool) -> Mapping[str, str]:

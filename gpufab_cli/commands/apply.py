@@ -238,8 +238,7 @@ def _roll_out(
     portions, ways = _portions(told, canary, hosts), _ways(fabric, doors, told, request.connect_seconds, request.forks)
     if request.check:
         return rollout(fabric, request, portions, ways=ways, service=service, run=run)
-    with interruptible(service), service.states.locked() as lock:
-        running.begin((lock,))
+    with interruptible(service), service.states.locked() as lock, running.keeping(lock):
         claims = Claims(
             fabric.targets,
             doors.execute,

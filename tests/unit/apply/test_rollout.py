@@ -221,8 +221,17 @@ def test_a_host_that_is_lost_stops_it(site):
     stopped(site.go(), "gpu01", "timeout: no answer within 30 s")
 
 
-def test_a_host_that_was_lost_before_comes_last_and_stops_nothing(site):
-    site.found["gpu01"] = Failure(Failed.UNREACHABLE, "no route")
+@pytest.mark.parametrize("kind", [Failed.UNREACHABLE, Failed.TIMEOUT])
+def test_a_host_that_is_not_reached_is_not_begun_and_holds_up_no_other(site, kind):
+    site.found["gpu01"] = Failure(kind, "no route")
+    report = site.go()
+    assert (report.stop, report.exit_code) == (None, Exit.UNKNOWN)
+    assert site.ran == ["run gpu02", "run gpu03"]
+    assert report.outcomes["gpu01"].problem == f"not begun: {kind.value}: no route"
+
+
+def test_a_host_that_nothing_is_known_of_comes_last_and_stops_nothing(site):
+    site.found["gpu01"] = Failure(Failed.GARBAGE, "printed 'x'")
     site.ending["gpu01"] = lambda host: Said(host, "", problem="no route", unreachable=True)
     report = site.go()
     assert (report.stop, report.exit_code) == (None, Exit.UNKNOWN)
