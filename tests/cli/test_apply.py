@@ -188,7 +188,7 @@ def test_what_was_not_begun_is_listed_with_its_reason(gpufab_on, nodes):
     nodes.rounds = [saying(Said("gpu01", "ofed", problem="not offered"), Said("gpu01", "ofed", ended=True))]
     code, out, _ = gpufab_on("apply", "--only", "roce", "--only", "ofed")
     assert code == Exit.DRIFT
-    assert ["not-begun", "roce", "needs ofed, which failed"] == out.splitlines()[3].split(maxsplit=2)
+    assert out.splitlines()[3].split(maxsplit=2) == ["not-begun", "roce", "needs ofed, which failed"]
 
 
 def test_what_was_wrong_before_is_not_called_worse(gpufab_on, nodes):
