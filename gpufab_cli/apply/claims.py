@@ -30,13 +30,13 @@ class Claims:
         seconds: float,
         forks: int,
         drained: bool,
-        ended: Callable[[str], str] = lambda _: "",
+        ended: tuple[str, ...] = (),
     ) -> None:
         """Claim nothing yet.
 
         Args:
             drained: whether a host is drained for its claim.
-            ended: the run, known to have ended, whose claim on a host may be taken over; "" for none.
+            ended: runs known to have ended: their claims may be taken over.
         """
         self._ended = ended
         self._targets, self._execute, self._run = targets, execute, run
@@ -96,13 +96,15 @@ class Claims:
 
     def _ask(self, host: str, do: str) -> Answer:
         ask_node = settler(self._run, self._execute, self._seconds, drained=self._drained)
-        return ask_node(self._targets[host], do, self._ended(host))
+        return ask_node(self._targets[host], do, self._ended)
 
 
-def settler(run: Run, execute: Exec, seconds: float, *, drained: bool) -> Callable[[Target, str, str], Answer]:
-    """Ask a node on behalf of a run: its target, what to do, and the ended run whose claim may be taken over."""
+def settler(
+    run: Run, execute: Exec, seconds: float, *, drained: bool
+) -> Callable[[Target, str, tuple[str, ...]], Answer]:
+    """Ask a node on behalf of a run: its target, what to do, and the ended runs whose claims may be taken over."""
 
-    def ask_node(target: Target, do: str, ended: str) -> Answer:
+    def ask_node(target: Target, do: str, ended: tuple[str, ...]) -> Answer:
         question = Question(do, run.id, run.user, socket.gethostname(), LIVES_SECONDS, drained, ended)
         return settle(target, question, execute, seconds)
 

@@ -71,7 +71,7 @@ class Resume:
         target = self.fabric.targets.get(host)
         if target is None:
             return Answer("no active host of fabric.yml")
-        ended = known[host].run if host in known else ""
+        ended = (*self.service.states.ended, *((known[host].run,) if host in known else ()))
         return settler(self.run, self.execute, self.seconds, drained=True)(target, do, ended)
 
     def _end_claims(

@@ -29,6 +29,10 @@ LOCK_SECONDS = 15.0
 """A killed apply holds it until its hooks and playbook have ended, which takes a moment."""
 
 
+RUNS = 50
+"""So many runs are remembered as ended: their claims on nodes hold nobody up here."""
+
+
 class Stage(StrEnum):
     """How far the drain of a host has come."""
 
@@ -68,6 +72,8 @@ class States:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._top = folder / FOLDER, folder / Path(FOLDER).parent
+        self.ended: tuple[str, ...] = ()
+        """The runs that had the lock before, and so have ended."""
 
     def read(self, host: str) -> State | None:
         """The state of a host; None: it is in service. A file that is empty or damaged may be that of a drained one."""
@@ -134,7 +140,7 @@ class States:
         return False
 
     @contextmanager
-    def locked(self) -> Iterator[int]:
+    def locked(self, run: str = "") -> Iterator[int]:
         """Let one apply or resume at a time act from this folder; the descriptor that holds the lock.
 
         What is started with it keeps the lock until it has ended, so that nobody begins beside it.
@@ -147,8 +153,11 @@ class States:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             _wait(handle, LOCK_SECONDS)
+            before = os.pread(handle, 8192, 0).decode("utf-8", "replace").splitlines()[1:]
+            self.ended = tuple(before[-RUNS:])
+            text = "\n".join((f"process {os.getpid()}", *self.ended, run)) + "\n"
             os.ftruncate(handle, 0)
-            os.write(handle, f"process {os.getpid()}\n".encode())
+            os.pwrite(handle, text.encode(), 0)
             yield handle
         finally:
             os.close(handle)
@@ -161,7 +170,7 @@ def _wait(handle: int, seconds: float) -> None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if time.monotonic() >= deadline:
-                who = os.pread(handle, 64, 0).decode("utf-8", "replace").strip()
+                who = os.pread(handle, 64, 0).decode("utf-8", "replace").partition("\n")[0]
                 raise GpufabError(
                     f"another gpufab apply or resume is at work in this folder ({who or 'unknown'})",
                     "wait for its end, or end it",

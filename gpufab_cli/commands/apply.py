@@ -15,7 +15,7 @@ from gpufab_cli.errors import Exit, GpufabError, did_you_mean
 from gpufab_cli.report.console import print_json, progress, results, tell_skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from gpufab_cli.apply.ansible import Listener, Play, Said
     from gpufab_cli.apply.apply import ApplyReport, Request
@@ -238,7 +238,7 @@ def _roll_out(
     portions, ways = _portions(told, canary, hosts), _ways(fabric, doors, told, request.connect_seconds, request.forks)
     if request.check:
         return rollout(fabric, request, portions, ways=ways, service=service, run=run)
-    with interruptible(service), service.states.locked() as lock, running.keeping(lock):
+    with interruptible(service), service.states.locked(run.id) as lock, running.keeping(lock):
         claims = Claims(
             fabric.targets,
             doors.execute,
@@ -246,19 +246,13 @@ def _roll_out(
             seconds=request.connect_seconds,
             forks=request.forks,
             drained=service.managed,
-            ended=_ended_runs(service),
+            ended=service.states.ended,
         )
         try:
             ways = replace(ways, claims=claims)
             return rollout(fabric, request, portions, ways=ways, service=service, run=run)
         finally:
             claims.close()
-
-
-def _ended_runs(service: "Service") -> "Callable[[str], str]":
-    """The run that had drained a host when this one began: it has ended, for this one has its lock."""
-    found = {host: state.run for host, state in service.states.all().items()}
-    return lambda host: found.get(host, "")
 
 
 def _ways(fabric: "Fabric", doors: "Doors", told: "Rollout", timeout: float, forks: int) -> "Ways":

@@ -72,7 +72,7 @@ def command(
     run = new_run(declared)
     service = Service(fabric.parent, declared.drain, declared.resume, doors.command, run)
     resume = Resume(declared, service, doors.execute, run, seconds=timeout, forks=forks, by_hand=by_hand)
-    with interruptible(service), service.states.locked() as lock, running.keeping(lock):
+    with interruptible(service), service.states.locked(run.id) as lock, running.keeping(lock):
         problems = resume.give_back(_named(hosts, tuple(declared.wants), service.states.all()), note)
     _show(problems, output)
     return Exit.DRIFT if any(problems.values()) else Exit.IN_SYNC

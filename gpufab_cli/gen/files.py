@@ -261,8 +261,8 @@ def _readme(page: Page) -> str:
         f"# Role {role(page.feature)}\n\n{page.title}.\n\n{text}\n\n"
         f"`gpufab render` writes the variables; the role is {shape} of `gpufab.fabric.{page.feature}`.\n\n"
         f"## Variables\n\n| Variable | Type | |\n| --- | --- | --- |\n{rows}\n"
-        "Of a run. `gpufab apply` gives them itself, whatever the site has set; for plain Ansible a site may set them:"
-        "\n\n"
+        "Of a run. `gpufab apply` gives them itself, whatever the site has set; "
+        "for plain Ansible a site may set them:\n\n"
         f"| Variable | Type | |\n| --- | --- | --- |\n{shared}"
     )
 

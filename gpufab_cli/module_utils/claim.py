@@ -8,7 +8,7 @@ says that nobody has given the host back.
 import json
 import sys
 from dataclasses import dataclass, replace
-from typing import Any, Dict, Optional, TextIO, Union
+from typing import Any, Dict, Optional, TextIO, Tuple, Union
 
 from .change import Absent, Unknown
 from .host import NODE_LOCK, BusyLockError, Host, HostError, Reader
@@ -46,7 +46,7 @@ Found = Union[Claim, Absent, Unknown]
 class Question:
     """What a controller asks for: take, renew, release or leave. ``seconds``: for how long.
 
-    ``instead_of`` is an earlier run of the same controller that is known to have ended.
+    ``instead_of`` are earlier runs of the same controller that are known to have ended.
     """
 
     do: str
@@ -55,7 +55,7 @@ class Question:
     controller: str = ""
     seconds: float = 0.0
     drained: bool = False
-    instead_of: str = ""
+    instead_of: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _take(host: Host, question: Question) -> Answer:
         return Answer(found.reason)
     before = found if isinstance(found, Claim) else None
     seconds = left(host, before) if before is not None else 0.0
-    if before is not None and seconds and before.run not in (question.run, question.instead_of):
+    if before is not None and seconds and before.run not in (question.run, *question.instead_of):
         return Answer(words(before, seconds), before, seconds)
     since = before.since if before is not None and before.run == question.run else host.now()
     expires = host.uptime() + question.seconds

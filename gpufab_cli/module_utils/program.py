@@ -17,7 +17,7 @@ from .texts import parse_json
 MARKER = "--- gpufab snapshot 1 ---"
 OK, FAILED, USAGE = 0, 1, 2
 _WORDS = (
-    "claim | collect | counters | topology | restore early|late | restore device PCI | job begin|end|sweep | "
+    "collect | counters | topology | claim | restore early|late | restore device PCI | job begin|end|sweep | "
     "bind PROGRAM"
 )
 

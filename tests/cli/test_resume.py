@@ -148,3 +148,13 @@ def test_a_damaged_state_is_a_drain_that_is_not_known_to_have_ended(site, states
     (site / ".gpufab" / "drained").mkdir(parents=True)
     (site / ".gpufab" / "drained" / "gpu01").write_text(text)
     assert states.all() == {"gpu01": State()}
+
+
+def test_a_run_that_was_killed_before_it_had_drained_anything_holds_nobody_up(states, site):
+    """Its claim is on a node, no state is here: the lock tells the next run that it has ended."""
+    for number in range(3):
+        with states.locked(f"run-{number}"):
+            pass
+    after = States(site)
+    with after.locked("run-3"):
+        assert after.ended == ("run-0", "run-1", "run-2")

@@ -62,7 +62,7 @@ def test_the_wall_clock_does_not_matter(host):
 
 def test_a_run_that_is_known_to_have_ended_is_replaced(host):
     settle(host, TAKE)
-    assert settle(host, replace(OTHER, instead_of="run-1")).problem == ""
+    assert settle(host, replace(OTHER, instead_of=("run-0", "run-1"))).problem == ""
 
 
 def test_nobody_releases_anothers(host):
