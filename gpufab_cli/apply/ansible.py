@@ -19,13 +19,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpufab_cli.catalogue import catalogue
 from gpufab_cli.errors import Exit, GpufabError
-from gpufab_cli.module_utils.change import Step
-from gpufab_cli.module_utils.converge import Status, StepResult
+from gpufab_cli.module_utils.converge import StepResult
 from gpufab_cli.module_utils.features import FEATURES
 from gpufab_cli.module_utils.host import Output
 from gpufab_cli.module_utils.packages.transaction import said
-from gpufab_cli.module_utils.schema import SchemaError, decode
+from gpufab_cli.module_utils.schema import SchemaError, decode, shown
+from gpufab_cli.module_utils.texts import blame, parse_json
 
 COLLECTION = "gpufab.fabric"
 PLAYBOOK = f"{COLLECTION}.site"
@@ -40,6 +41,9 @@ SSH_ARGS = (
 MASTERS = "cp"
 """The folder of their sockets; a short name, for the path of a socket may have no more than 107 bytes (unix(7))."""
 HANG_UP_SECONDS = 5.0
+
+NESTING_LIMIT = 5000
+"""Calls within calls; Python's own limit, which ansible-playbook has, is 1000."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,8 @@ class Said:
     problem: str = ""
     unreachable: bool = False
 
+
+UNREADABLE = "its module's result cannot be read; is an older gpufab.fabric in ANSIBLE_COLLECTIONS_PATH?"
 
 KILLED = "gpufab apply goes on from how the nodes are now"
 _FAILED = ("runner_on_failed", "runner_on_unreachable")
@@ -127,6 +133,20 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
+@contextlib.contextmanager
+def _room_for_nesting() -> Iterator[None]:
+    """Let ansible-runner read whatever ansible-playbook could: it reads from deeper in its own stack, with one limit.
+
+    A host's result that is nested too deeply would else end the run on all hosts.
+    """
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, NESTING_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
 @dataclass
 class _Run:
     folder: Path
@@ -135,7 +155,7 @@ class _Run:
     failed_on_hosts: bool = False
 
     def run(self, play: Play) -> tuple[Said, ...]:
-        with _interruptible() as interrupted:
+        with _interruptible() as interrupted, _room_for_nesting():
             result = self._play(play, interrupted)
         if result.status == "canceled":
             raise KeyboardInterrupt
@@ -188,12 +208,18 @@ class _Run:
         }
 
     def _hear(self, event: Mapping[str, Any]) -> bool:
-        """Take what is of interest; False: the event is not kept on disk."""
-        said = heard(event)
+        """Take what is of interest; False: the event is not kept on disk.
+
+        Nothing is raised here: it would end this run on all hosts, and ansible-playbook would go on unheard.
+        """
         self.failed_on_hosts = self.failed_on_hosts or event.get("event") in _FAILED
+        said = heard(event)
         if said is not None:
             self.said.append(said)
-            self.listen(said)
+            try:
+                self.listen(said)
+            except Exception as error:
+                self.said.append(Said(said.host, said.feature, problem=f"gpufab stumbled: {blame(error)}"))
         return False
 
 
@@ -215,15 +241,30 @@ def _inventory(play: Play) -> str:
 
 
 def heard(event: Mapping[str, Any]) -> Said | None:
-    """What an event of ansible-runner says; None when it is nothing of interest."""
+    """What an event of ansible-runner says; None when it is nothing of interest.
+
+    What is not as gpufab's modules write it is a problem of its own host.
+    """
     kind, data = event.get("event"), event.get("event_data") or {}
     if kind not in ("runner_on_ok", *_FAILED):
         return None
-    host, result = str(data.get("host")), data.get("res") or {}
+    host = str(data.get("host"))
     feature = str(data.get("task_action", "")).removeprefix(f"{COLLECTION}.")
     feature = feature if feature in FEATURES else ""
+    try:
+        return _heard(str(kind), host, feature, data.get("res") or {})
+    except Exception as error:
+        why = str(error) if isinstance(error, ValueError) else blame(error)
+        return Said(host, feature, problem=f"{UNREADABLE}: {_one_line(why)}")
+
+
+def _heard(kind: str, host: str, feature: str, result: Any) -> Said | None:
+    if not isinstance(result, Mapping):
+        raise SchemaError(f"{shown(result)} is no mapping")
     if kind == "runner_on_unreachable":
-        return Said(host, feature, problem=_one_line(result.get("msg")), unreachable=True)
+        # Ansible repeats what ssh printed, in which the node's own words are: they are shown as such.
+        words = f"Ansible did not reach it, and says {_one_line(result.get('msg'))!r}"
+        return Said(host, feature, problem=words, unreachable=True)
     if kind == "runner_on_failed" and not (feature and "steps" in result):
         return Said(host, feature, problem=_why(result) or "failed without a word")
     if not feature or (result.get("todo") and not result.get("steps")):
@@ -232,17 +273,27 @@ def heard(event: Mapping[str, Any]) -> Said | None:
 
 
 def _steps(result: Mapping[str, Any]) -> tuple[StepResult, ...]:
-    try:
-        return tuple(_step(item) for item in result.get("steps", ()))
-    except (SchemaError, KeyError, TypeError, ValueError) as error:
-        raise GpufabError(
-            f"a module's result cannot be read: {error}", "is an older gpufab.fabric in ANSIBLE_COLLECTIONS_PATH?"
-        ) from error
+    """The steps of a result.
+
+    Raises:
+        ValueError: they are not as a module of this gpufab writes them.
+    """
+    found = parse_json(json.dumps(result.get("steps", [])))  # without what no report could hold
+    if not isinstance(found, list):
+        raise SchemaError(f"steps: {shown(found)} is no list")
+    return tuple(_step(item) for item in found)
 
 
-def _step(data: Mapping[str, Any]) -> StepResult:
-    fields = {name: item for name, item in data.items() if name not in ("feature", "status", "reason")}
-    return StepResult(data["feature"], decode(Step, fields), Status(data["status"]), data["reason"])
+def _step(data: Any) -> StepResult:
+    if not isinstance(data, dict):
+        raise SchemaError(f"{shown(data)} is no step")
+    head = {name: data[name] for name in ("feature", "status", "reason") if name in data}
+    step = {name: item for name, item in data.items() if name not in head}
+    result: StepResult = decode(StepResult, {**head, "step": step})
+    strange = next((change.code for change in result.step.changes if change.code not in catalogue()), None)
+    if strange is not None or result.feature not in FEATURES:
+        raise SchemaError(f"{shown(result.feature if strange is None else strange)} is not known here")
+    return result
 
 
 _DPKG = re.compile(r"^(?:.*\n)?dpkg: error processing .*\n.*$", re.MULTILINE)

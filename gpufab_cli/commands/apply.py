@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -214,7 +215,7 @@ def _roll_out(
 def _ways(fabric: "Fabric", doors: "Doors", told: "Rollout", timeout: float, forks: int) -> "Ways":
     from gpufab_cli.apply.rollout import Ways
     from gpufab_cli.audit.audit import audit
-    from gpufab_cli.audit.collect import collect
+    from gpufab_cli.audit.collect import collect, unlocked
     from gpufab_cli.audit.counters import soak
     from gpufab_cli.audit.waive import Waivers
     from gpufab_cli.reach.jump_limit import forks_through
@@ -223,7 +224,7 @@ def _ways(fabric: "Fabric", doors: "Doors", told: "Rollout", timeout: float, for
     waivers = Waivers.of(fabric.waivers)
 
     def look(part: "Fabric") -> "AuditReport":
-        collected = collect(part.jobs, doors.execute, seconds=timeout, forks=forks)
+        collected = chain(unlocked(part.unlocked), collect(part.jobs, doors.execute, seconds=timeout, forks=forks))
         report = audit(collected, part.wants, waivers=waivers, profiles=part.profiles)
         progress(f"audit: {told_of(report)}")
         return report

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,19 +78,19 @@ def _collected(
     fabric: "Fabric", doors: "Doors", *, timeout: float, forks: int, save: Path | None, origin: Path | None
 ) -> "Iterator[Collected]":
     from gpufab_cli.audit import saved
-    from gpufab_cli.audit.collect import collect
+    from gpufab_cli.audit.collect import collect, unlocked
 
     if origin is not None:
-        return saved.load(origin, fabric.wants)
+        return chain(unlocked(fabric.unlocked), saved.load(origin, fabric.wants))
     collected = collect(fabric.jobs, doors.execute, seconds=timeout, forks=forks)
-    return saved.save(collected, save) if save is not None else collected
+    return chain(unlocked(fabric.unlocked), saved.save(collected, save) if save is not None else collected)
 
 
 def _audit(fabric: "Fabric", collected: "Iterable[Collected]") -> "AuditReport":
     from gpufab_cli.audit.audit import audit
     from gpufab_cli.audit.waive import Waivers
 
-    with _watching(len(fabric.wants)) as watch:
+    with _watching(len(fabric.wants) + len(fabric.unlocked)) as watch:
         return audit(collected, fabric.wants, watch, Waivers.of(fabric.waivers), fabric.profiles)
 
 

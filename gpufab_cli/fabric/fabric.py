@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from gpufab_cli.errors import GpufabError
+from gpufab_cli.errors import GpufabError, NotLockedError
 from gpufab_cli.fabric.host_pattern import select
 from gpufab_cli.fabric.targets import targets
 from gpufab_cli.intent.compile import compile_wants
@@ -29,6 +29,7 @@ class Fabric:
         waivers: the deviations that it accepts.
         rollout: in which portions an apply goes over it.
         profiles: the profile of each host.
+        unlocked: the hosts of which nobody can say what is wanted, for the lock lacks them; they are in no other part.
         drain: takes a host out of service before an apply disturbs it.
         resume: gives it back.
     """
@@ -44,6 +45,7 @@ class Fabric:
     drain: Hook | None = None
     resume: Hook | None = None
     profiles: Mapping[str, str] = field(default_factory=dict)
+    unlocked: Mapping[str, NotLockedError] = field(default_factory=dict)
 
     @property
     def jobs(self) -> dict[str, tuple[Target, Mapping[str, Any]]]:
@@ -57,6 +59,7 @@ class Fabric:
             self,
             wants={host: wants for host, wants in self.wants.items() if host in chosen},
             targets={host: target for host, target in self.targets.items() if host in chosen},
+            unlocked={host: why for host, why in self.unlocked.items() if host in chosen},
             limited=self.limited or len(chosen) < len(self.wants),
         )
 
@@ -69,22 +72,25 @@ def load_fabric(path: Path, limit: str | None) -> Fabric:
     """
     spec = load(path)
     wants = compile_wants(spec, load_lock(path))
-    if not wants:
+    active = tuple(host.name for host in spec.in_state("active"))
+    if not active:
         raise GpufabError(f"no host of {spec.name} is active", "their state is maintenance or absent")
-    chosen = select(limit, tuple(wants))
+    hosts = select(limit, active)
+    chosen = tuple(host for host in hosts if host in wants)
     reached = {target.host: target for target in targets(spec, path.parent)}
     return Fabric(
         path=path,
         wants={host: wants[host] for host in chosen},
         targets={host: reached[host] for host in chosen},
         digest=_digest(path),
-        limited=len(chosen) < len(wants),
+        limited=len(hosts) < len(active),
         skipped=tuple(host.name for host in spec.in_state("maintenance")),
         waivers=spec.accept,
         rollout=spec.rollout,
         drain=spec.drain,
         resume=spec.resume,
         profiles={host.name: host.profile for host in spec.hosts},
+        unlocked={host: wants.unlocked[host] for host in hosts if host in wants.unlocked},
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gpufab_cli.errors import GpufabError, SpecErrors
+from gpufab_cli.errors import GpufabError, NotLockedError, SpecErrors
 from gpufab_cli.intent.addresses import duplicates
 from gpufab_cli.intent.dvfs import dvfs_want
 from gpufab_cli.intent.gpu_stack import gpu_stack_want
@@ -36,24 +36,33 @@ FEATURES = (
 )
 """The features that a fabric can manage, in the order in which the roles run."""
 
-SHOWN = 5  # names in an error message
-
 Wants = dict[str, Any]
 """What one host is told, by feature."""
 
 
-def compile_wants(spec: FabricSpec, lock: Lock) -> dict[str, Wants]:
-    """The wants of every active host, by name. Hosts in maintenance and absent ones are told nothing.
+class Compiled(dict[str, Wants]):
+    """What each active host is told, by name; ``unlocked`` says of which nobody can tell, and why."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unlocked: dict[str, NotLockedError] = {}
+
+
+def compile_wants(spec: FabricSpec, lock: Lock) -> Compiled:
+    """The wants of every active host. Hosts in maintenance and absent ones are told nothing.
+
+    A host of which the lock lacks a device, or all, holds up no other: at bring-up some do not answer yet.
 
     Raises:
-        GpufabError: hosts are not in the lock, or (SpecErrors) it lacks a device of a host, for every such host.
+        SpecErrors: what hosts are to have contradicts the devices that they have.
     """
-    _check_locked(spec, lock)
-    wants: dict[str, Wants] = {}
+    wants = Compiled()
     errors: list[GpufabError] = []
     for host in spec.in_state("active"):
         try:
             wants[host.name] = _host_wants(spec, lock, host)
+        except NotLockedError as error:
+            wants.unlocked[host.name] = error
         except GpufabError as error:
             errors.append(error)
     errors += duplicates({host: found["sriov"] for host, found in wants.items() if "sriov" in found})
@@ -62,14 +71,10 @@ def compile_wants(spec: FabricSpec, lock: Lock) -> dict[str, Wants]:
     return wants
 
 
-def _check_locked(spec: FabricSpec, lock: Lock) -> None:
-    unlocked = [host.name for host in spec.in_state("active") if host.name not in lock.hosts]
-    if unlocked:
-        names = ", ".join(unlocked[:SHOWN]) + (", ..." if len(unlocked) > SHOWN else "")
-        raise GpufabError(f"{FILE_NAME}: {len(unlocked)} hosts are not in it: {names}", "run gpufab lock")
-
-
 def _host_wants(spec: FabricSpec, lock: Lock, host: Host) -> Wants:
+    if host.name not in lock.hosts:
+        hint = f"when it answers: gpufab lock --limit {host.name}, gpufab render; all others go on without it"
+        raise NotLockedError(f"{FILE_NAME}: {host.name} is not in it", hint)
     wants: Wants = {
         "kernel": kernel_want(spec, lock, host),
         "ofed": ofed_want(spec, host),

@@ -1,6 +1,6 @@
 """Clocks and power of one host: what the profile wants, at the GPUs that the lock pins."""
 
-from gpufab_cli.errors import GpufabError
+from gpufab_cli.errors import NotLockedError
 from gpufab_cli.module_utils.dvfs.want import CpuWant, DvfsWant, GpuPolicy, GpuWant, JobsWant
 from gpufab_cli.spec.dvfs import Clocks, Cpu, Gpus, GpuSettings, Jobs
 from gpufab_cli.spec.gpu_models import device_id
@@ -38,7 +38,7 @@ def _count(gpus: Gpus, lock: Lock, host: Host) -> int:
     if locked != wanted or missing or not locked:
         says = f"has {wanted}" if locked != wanted else f"overrides GPU {missing[0]}" if missing else "has GPUs"
         hint = f"run gpufab lock --update {host.name}, or mend gpus: of the profile"
-        raise GpufabError(f"{FILE_NAME}: {locked} GPUs of {host.name}, its profile {says}", hint)
+        raise NotLockedError(f"{FILE_NAME}: {locked} GPUs of {host.name}, its profile {says}", hint)
     return locked
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gpufab_cli.errors import GpufabError
+from gpufab_cli.errors import GpufabError, NotLockedError
 from gpufab_cli.intent.addresses import vf_guid, vf_mac
 from gpufab_cli.intent.numa import acs_want
 from gpufab_cli.module_utils.firmware import want as firmware
@@ -39,7 +39,7 @@ def _port(spec: FabricSpec, vfs: Sriov, rail: Rail, host: Host, device: LockedPo
     if own is None and vfs.addresses == "derived" and vfs.vfs:
         kind = "GUID" if infiniband else "MAC"
         message = f"{FILE_NAME}: no {kind} of {host.name} {rail}, of which its VFs' would be made"
-        raise GpufabError(message, f"run gpufab lock --update {host.name}")
+        raise NotLockedError(message, f"run gpufab lock --update {host.name}")
     seed = own if vfs.addresses == "derived" else None
     return PortWant(
         rail=str(rail),

@@ -235,11 +235,9 @@ class Host(Reader):
 
     def symlink(self, path: str, target: str) -> None:
         """Make ``path`` a symbolic link to ``target``, replacing what is there."""
-        temporary = f"{self._path(path)}.{os.getpid()}.gpufab"
         with _failing("link", path):
             self._make_folders(path)
-            os.symlink(target, temporary)
-            os.replace(temporary, self._path(path))
+            writing.link(self._path(path), target)
 
     def remove(self, path: str) -> None:
         """Remove a file or link; one that is already gone is fine."""

@@ -21,6 +21,7 @@ from gpufab_cli.module_utils.schema import encode
 from gpufab_cli.report.audit import json as audit_json
 from gpufab_cli.report.audit import table as audit_table
 from gpufab_cli.report.audit.table import counted
+from gpufab_cli.terminal import said
 
 FORMAT = 1
 
@@ -84,7 +85,7 @@ def show(report: ApplyReport, console: Console, *, diff: bool) -> None:
         title = "now → would be" if report.check else "was → is"
         audit_table.show_rows(_changed_rows(report), console, title)
     for sentence in _sentences(report):
-        console.print(Text(sentence))
+        console.print(said(sentence))
     if report.check and report.rounds:
         console.print(Text(_summary(report)))
         return
@@ -103,7 +104,8 @@ def _table(report: ApplyReport) -> Table:
     for lines, hosts in groups.items():
         name = Text(fold(hosts), style="bold")
         for line in lines:
-            table.add_row(name, Text(line.ending, style=_STYLES.get(line.ending, "red")), line.steps, Text(line.reason))
+            ending = Text(line.ending, style=_STYLES.get(line.ending, "red"))
+            table.add_row(name, ending, said(line.steps), said(line.reason))
             name = Text("")
         table.add_section()
     return table

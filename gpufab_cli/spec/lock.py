@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from gpufab_cli.errors import GpufabError
+from gpufab_cli.errors import NotLockedError
 from gpufab_cli.module_utils.schema import MacAddress, PciAddress
 from gpufab_cli.spec.base import Model
 from gpufab_cli.spec.faults import Fault, raise_any
@@ -112,9 +112,9 @@ def locked_port(lock: Lock, host: Host, rail: Rail) -> LockedPort:
     """The device of a host's rail.
 
     Raises:
-        GpufabError: the lock does not have it.
+        NotLockedError: the lock does not have it.
     """
     found = lock.hosts[host.name].ports.get(str(rail)) if host.name in lock.hosts else None
     if found is None:
-        raise GpufabError(f"{FILE_NAME}: no device for {host.name} {rail}", f"run gpufab lock --update {host.name}")
+        raise NotLockedError(f"{FILE_NAME}: no device for {host.name} {rail}", f"run gpufab lock --update {host.name}")
     return found

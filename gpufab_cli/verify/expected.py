@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpufab_cli.fabric.fabric import load_fabric
+from gpufab_cli.fabric.fabric import Fabric, load_fabric
 from gpufab_cli.fabric.kept import KEPT
 from gpufab_cli.reach.target import Target
 
@@ -125,7 +125,11 @@ def expected(fabric: Path, limit: str | None = None) -> tuple[Node, ...]:
     Raises:
         GpufabError: fabric.yml or its lock is wrong, or the limit names no host.
     """
-    declared = load_fabric(fabric, limit)
+    return nodes(load_fabric(fabric, limit))
+
+
+def nodes(declared: Fabric) -> tuple[Node, ...]:
+    """What is expected of the hosts of a fabric that are locked."""
     return tuple(_node(declared.targets[host], wants) for host, wants in declared.wants.items())
 
 

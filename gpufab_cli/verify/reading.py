@@ -224,7 +224,7 @@ def read(node: Node) -> Reading:
         done = connect(node.target).run(" ".join(["%s"] * len(argv)), *argv)
     except RuntimeError as error:  # how testinfra says that ssh itself failed
         said = error.args[0].stderr_bytes.decode("utf-8", "replace").strip().splitlines()
-        raise UnreachableError(said[-1] if said else "ssh failed without a word") from error
+        raise UnreachableError(f"ssh failed, and said {said[-1]!r}" if said else "ssh failed without a word") from error
     return parse(done.stdout_bytes.decode("utf-8", "replace"))
 
 
@@ -250,3 +250,5 @@ def _try(node: Node) -> Reading | UnreachableError:
         return read(node)
     except UnreachableError as error:
         return error
+    except Exception as error:  # no other node is to pay for it
+        return UnreachableError(f"gpufab stumbled: {type(error).__name__}: {error}")

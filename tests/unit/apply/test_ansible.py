@@ -9,7 +9,6 @@ import pytest
 
 from gpufab_cli.apply import ansible
 from gpufab_cli.apply.ansible import Play, Said, heard
-from gpufab_cli.errors import GpufabError
 from gpufab_cli.module_utils.ansible_module import module_result
 from gpufab_cli.module_utils.change import ABSENT, Change, Impact, Step, Unknown
 from gpufab_cli.module_utils.converge import Outcome, Status, StepResult
@@ -95,7 +94,8 @@ def test_a_failure_without_a_word():
 
 def test_unreachable():
     said = heard(event("runner_on_unreachable", {"msg": "no route"}))
-    assert said == Said("gpu01", "roce", problem="no route", unreachable=True)
+    words = "Ansible did not reach it, and says 'no route'"
+    assert said == Said("gpu01", "roce", problem=words, unreachable=True)
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,60 @@ def test_everything_else_is_of_no_interest(other):
     assert heard(other) is None
 
 
-def test_a_result_of_another_version_is_named_as_such():
-    with pytest.raises(GpufabError, match="cannot be read") as caught:
-        heard(event("runner_on_ok", {"steps": [{"name": "x"}]}))
-    assert "ANSIBLE_COLLECTIONS_PATH" in caught.value.hint
+def nested(levels):
+    return json.loads("[" * levels + "]" * levels)
+
+
+def spoilt(**changes):
+    """A result whose one step has other fields than the modules give it."""
+    return {"steps": [{**over_the_wire(RESULT)["steps"][0], **changes}]}
+
+
+BROKEN = {
+    "of another version": {"steps": [{"name": "x"}]},
+    "no mapping": [1, 2],
+    "text": "ok",
+    "steps no list": {"steps": 5},
+    "a step no mapping": {"steps": ["x"]},
+    "no such status": spoilt(status="great"),
+    "a feature of the wrong type": spoilt(feature=["roce"]),
+    "no such feature": spoilt(feature="rocket"),
+    "no such code": spoilt(changes=[{"path": ["x"], "current": 1, "desired": 2, "code": "rocket.fuel"}]),
+    "a number of 400 digits": spoilt(reason=10**400),
+    "infinite": spoilt(changes=[{"path": ["x"], "current": float("inf"), "desired": 2, "code": "roce.pfc"}]),
+    "nested": spoilt(changes=[{"path": ["x"], "current": nested(900), "desired": 2, "code": "roce.pfc"}]),
+}
+
+
+@pytest.mark.parametrize("kind", ["runner_on_ok", "runner_on_failed"])
+@pytest.mark.parametrize("result", BROKEN.values(), ids=BROKEN)
+def test_a_result_that_cannot_be_read_is_its_own_hosts_problem(result, kind):
+    said = heard(event(kind, result))
+    assert (said.host, said.feature, said.steps, said.unreachable) == ("gpu01", "roce", (), False)
+    assert "\n" not in said.problem
+    assert said.problem != "failed without a word"
+    if kind == "runner_on_ok":
+        assert "cannot be read" in said.problem
+        assert "ANSIBLE_COLLECTIONS_PATH" in said.problem
+
+
+def test_neither_a_broken_result_nor_a_listener_that_stumbles_ends_the_run(tmp_path):
+    heard_of = []
+
+    def listen(said):
+        heard_of.append(said.host)
+        if said.host == "gpu02":
+            raise KeyError("x")
+
+    run = ansible._Run(tmp_path, listen)
+    for host, result in (("gpu01", BROKEN["steps no list"]), ("gpu02", {}), ("gpu03", over_the_wire(RESULT))):
+        assert run._hear(event("runner_on_ok", result, host=host)) is False
+    assert heard_of == ["gpu01", "gpu02", "gpu03"]
+    problems = {said.host: said.problem for said in run.said}
+    assert "cannot be read" in problems["gpu01"]
+    assert "KeyError" in problems["gpu02"]
+    assert problems["gpu03"] == ""
+    assert run.said[-1].steps == (RESULT,)
 
 
 PLAY = Play(

@@ -2,7 +2,6 @@
 
 import pytest
 
-from gpufab_cli.errors import GpufabError, SpecErrors
 from gpufab_cli.intent.compile import FEATURES, compile_wants
 from gpufab_cli.module_utils.schema import decode, encode
 from gpufab_cli.spec.lock import Lock, LockedPort
@@ -110,15 +109,18 @@ def test_a_host_out_of_service_is_told_nothing_and_needs_no_lock(state):
 
 
 def test_hosts_that_are_not_locked_are_named():
-    with pytest.raises(GpufabError, match=r"2 hosts are not in it: gpu02, gpu03") as caught:
-        compile_wants(spec(), lock(hosts=(1,)))
-    assert caught.value.hint == "run gpufab lock"
+    found = compile_wants(spec(), lock(hosts=(1,)))
+    assert list(found) == ["gpu01"]
+    assert {host: why.message for host, why in found.unlocked.items()} == {
+        host: f"fabric.lock.yml: {host} is not in it" for host in ("gpu02", "gpu03")
+    }
+    assert "gpufab lock --limit gpu02" in found.unlocked["gpu02"].hint
 
 
 def test_every_host_with_a_missing_rail_is_named():
-    with pytest.raises(SpecErrors) as caught:
-        compile_wants(spec(), lock(rails=1))
-    assert [error.message for error in caught.value.errors] == [
+    found = compile_wants(spec(), lock(rails=1))
+    assert found == {}
+    assert [error.message for error in found.unlocked.values()] == [
         f"fabric.lock.yml: no device for gpu0{number} compute/1" for number in (1, 2, 3)
     ]
 
