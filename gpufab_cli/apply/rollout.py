@@ -25,8 +25,8 @@ from gpufab_cli.apply.drain import Service
 from gpufab_cli.apply.regressions import proves_nothing, worse
 from gpufab_cli.audit.audit import AuditReport
 from gpufab_cli.audit.judge import State
+from gpufab_cli.compile.fabric import Fabric
 from gpufab_cli.errors import GpufabError
-from gpufab_cli.fabric.fabric import Fabric
 from gpufab_cli.fabric.hostlist import fold
 from gpufab_cli.module_utils.converge import Status
 from gpufab_cli.module_utils.journal import Run

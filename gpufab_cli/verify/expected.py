@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpufab_cli.fabric.fabric import Fabric, load_fabric
+from gpufab_cli.compile.fabric import Fabric, load_fabric
 from gpufab_cli.fabric.kept import KEPT
 from gpufab_cli.reach.target import Target
 
