@@ -113,11 +113,11 @@ def test_every_port_of_every_host_is_resolved_once_as_the_lock_pins_it(drawn):
 def test_an_active_host_is_told_something_or_is_named_with_what_it_lacks(drawn):
     fabric, pinned = drawn
     found = resolve(fabric, pinned)
+    known = {name: set(host.ports) for name, host in pinned.hosts.items()}
     lacking = {
         host.name
         for host in fabric.in_state("active")
-        if host.name not in pinned.hosts
-        or {str(rail) for rail in fabric.rails(host)} - set(pinned.hosts[host.name].ports)
+        if host.name not in known or set(map(str, fabric.rails(host))) - known[host.name]
     }
     assert set(found.unlocked) == lacking
     assert found.wrong == {}
@@ -139,19 +139,18 @@ def test_what_is_lacking_is_an_error_with_a_way_out():
 
 
 def test_a_bond_over_two_cards_is_named_for_every_host_that_is_active():
-    bond = "{network: compute, rail: 0-1, bond: {name: bond0}}"
+    hosts = '{name: "gpu[01-03]", profile: box, address: "10.0.0.[11-13]"}'
     fabric = spec(
-        ("{network: compute, rail: 0-1}", bond),
-        ('"10.0.0.[11-13]"}', '"10.0.0.[11-13]"}\n  - {name: x, profile: box, state: maintenance}'),
+        ("{network: compute, rail: 0-1}", "{network: compute, rail: 0-1, bond: {name: bond0}}"),
+        (hosts, f"{hosts}\n  - {{name: x, profile: box, state: maintenance}}"),
     )
-    pinned = lock()
-    pinned = Lock(hosts={**pinned.hosts, "x": pinned.hosts["gpu01"].model_copy(update={"ports": {}, "gpus": ()})})
+    pinned = Lock(hosts={**lock().hosts, "x": lock(hosts=(9,)).hosts["gpu09"]})
     found = resolve(fabric, pinned)
     assert [error.message for error in found.wrong.values()] == [
         f"gpu0{number}: compute/0 and compute/1 are of two cards, and so no RoCE LAG as bond0" for number in (1, 2, 3)
     ]
     assert found.unlocked == {}
-    assert found.hosts["x"].ports == {}
+    assert list(found.hosts["x"].ports) == ["compute/0", "compute/1"]
 
 
 def test_an_override_is_in_the_host_s_own_profile():
