@@ -16,8 +16,8 @@ from gpufab_cli.apply.ansible import Listener, Play, Said
 from gpufab_cli.apply.batches import Batches
 from gpufab_cli.audit.audit import AuditReport
 from gpufab_cli.audit.judge import HostReport, Kind, Work
+from gpufab_cli.compile.fabric import Fabric
 from gpufab_cli.errors import Exit
-from gpufab_cli.fabric.fabric import Fabric
 from gpufab_cli.intent.compile import FEATURES
 from gpufab_cli.intent.needs import needs
 from gpufab_cli.intent.roles import role

@@ -10,7 +10,7 @@ from gpufab_cli.apply.claims import settler
 from gpufab_cli.apply.drain import Service
 from gpufab_cli.apply.states import State
 from gpufab_cli.audit.collect import Exec
-from gpufab_cli.fabric.fabric import Fabric
+from gpufab_cli.compile.fabric import Fabric
 from gpufab_cli.module_utils.claim import Answer
 from gpufab_cli.module_utils.host import Host
 from gpufab_cli.module_utils.journal import Run

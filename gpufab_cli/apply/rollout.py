@@ -30,8 +30,8 @@ from gpufab_cli.audit.audit import AuditReport
 from gpufab_cli.audit.collect import Failed
 from gpufab_cli.audit.judge import LEFT_DRAINED, HostReport
 from gpufab_cli.audit.judge import State as Verdict
+from gpufab_cli.compile.fabric import Fabric
 from gpufab_cli.errors import GpufabError
-from gpufab_cli.fabric.fabric import Fabric
 from gpufab_cli.fabric.hostlist import fold
 from gpufab_cli.module_utils.converge import Status
 from gpufab_cli.module_utils.journal import Run

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpufab_cli.apply.effects import Doors
     from gpufab_cli.apply.rollout import Ways
     from gpufab_cli.audit.audit import AuditReport
-    from gpufab_cli.fabric.fabric import Fabric
+    from gpufab_cli.compile.fabric import Fabric, Whole
     from gpufab_cli.module_utils.change import Impact
     from gpufab_cli.spec.rollout import Rollout
 
@@ -151,11 +151,12 @@ def command(
     """
     from gpufab_cli.apply.apply import Request
     from gpufab_cli.apply.effects import Doors
-    from gpufab_cli.fabric.fabric import load_fabric
+    from gpufab_cli.compile.fabric import limited, load_whole
 
-    declared = load_fabric(fabric, limit)
+    whole = load_whole(fabric)
+    declared = limited(whole, limit)
     tell_skipped(declared.skipped)
-    _refuse_stale(fabric)
+    _refuse_stale(whole)
     request = Request(
         check=check,
         allow=allow,
@@ -178,10 +179,10 @@ def _named(patterns: tuple[str, ...], fabric: "Fabric") -> tuple[str, ...]:
     return tuple(host for pattern in patterns for host in select(pattern, tuple(fabric.wants)))
 
 
-def _refuse_stale(fabric: Path) -> None:
+def _refuse_stale(whole: "Whole") -> None:
     from gpufab_cli.outputs.render import inventory_changes
 
-    found = inventory_changes(fabric)
+    found = inventory_changes(whole)
     if found:
         raise GpufabError(
             f"the rendered inventory is stale: {len(found)} files differ", "run gpufab render, review, apply"

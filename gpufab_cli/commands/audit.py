@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpufab_cli.audit.audit import AuditReport
     from gpufab_cli.audit.collect import Collected
     from gpufab_cli.audit.judge import HostReport
-    from gpufab_cli.fabric.fabric import Fabric
+    from gpufab_cli.compile.fabric import Fabric
 
 
 @click.command()
@@ -60,7 +60,7 @@ def command(
     Exit codes: 0 in sync, 1 drift or a finding, 2 usage or spec error, 3 only unknown or unreachable.
     """
     from gpufab_cli.apply.effects import Doors
-    from gpufab_cli.fabric.fabric import load_fabric
+    from gpufab_cli.compile.fabric import load_fabric
 
     if save and origin:
         raise GpufabError("--save and --from exclude each other", "saved snapshots are saved already")

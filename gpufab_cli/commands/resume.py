@@ -65,7 +65,7 @@ def command(
     from gpufab_cli.apply.effects import Doors
     from gpufab_cli.apply.resume import Resume
     from gpufab_cli.commands.apply import interruptible
-    from gpufab_cli.fabric.fabric import load_fabric
+    from gpufab_cli.compile.fabric import load_fabric
 
     doors = context.find_object(Doors) or Doors()
     declared = load_fabric(fabric, None)

@@ -26,7 +26,7 @@ def command(fabric: Path, limit: str | None, expression: str, junit: Path | None
       gpufab verify --limit gpu[001-004] -k 'pfc or ets'
       gpufab verify --junit verify.xml --format json
     """
-    from gpufab_cli.fabric.fabric import load_fabric
+    from gpufab_cli.compile.fabric import load_fabric
     from gpufab_cli.report.console import print_json, progress
     from gpufab_cli.report.verify import data, show
     from gpufab_cli.verify.results import exit_code

@@ -4,15 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpufab_cli.compile.fabric import Whole, load_whole
 from gpufab_cli.errors import GpufabError, NotLockedError
-from gpufab_cli.intent.compile import Compiled, Wants, compile_wants
 from gpufab_cli.outputs.ansible.inventory import ANSIBLE
 from gpufab_cli.outputs.files import FileChange, compare
 from gpufab_cli.outputs.output import OutputFormat
 from gpufab_cli.outputs.registry import OUTPUTS
-from gpufab_cli.spec.load import load
-from gpufab_cli.spec.lock import FILE_NAME, load_lock
-from gpufab_cli.spec.model import FabricSpec
+from gpufab_cli.spec.lock import FILE_NAME
 
 
 def inventory_path(fabric: Path) -> Path:
@@ -36,34 +34,31 @@ def rendered(fabric: Path) -> Rendered:
     Raises:
         GpufabError: the fabric or its lock is wrong, no host is locked, or a foreign file is in the way.
     """
-    spec, wants = _compiled(fabric)
-    found = tuple(change for output in OUTPUTS.values() for change in _changes(fabric, output, spec, wants))
-    return Rendered(found, wants.unlocked)
+    whole = load_whole(fabric)
+    _check_locked(whole)
+    found = tuple(change for output in OUTPUTS.values() for change in _changes(whole, output))
+    return Rendered(found, whole.wants.unlocked)
 
 
-def inventory_changes(fabric: Path) -> tuple[FileChange, ...]:
+def inventory_changes(whole: Whole) -> tuple[FileChange, ...]:
     """The files to write and delete in the inventory alone.
 
     Raises:
-        GpufabError: as :func:`rendered`, or the fabric is not written as an inventory.
+        GpufabError: no host is locked, a foreign file is in the way, or the fabric is not written as an inventory.
     """
-    spec, wants = _compiled(fabric)
-    if ANSIBLE.name not in spec.outputs:
-        raise GpufabError(f"{fabric}: outputs: does not name {ANSIBLE.name}", "add it, then run gpufab render")
-    return _changes(fabric, ANSIBLE, spec, wants)
+    _check_locked(whole)
+    if ANSIBLE.name not in whole.resolved.spec.outputs:
+        raise GpufabError(f"{whole.path}: outputs: does not name {ANSIBLE.name}", "add it, then run gpufab render")
+    return _changes(whole, ANSIBLE)
 
 
-def _compiled(fabric: Path) -> tuple[FabricSpec, Compiled]:
-    """What hosts are told. That of none, for want of a lock, would empty every group."""
-    spec = load(fabric)
-    wants = compile_wants(spec, load_lock(fabric))
-    if wants.unlocked and not wants:
+def _check_locked(whole: Whole) -> None:
+    """Refuse a fabric of which no host is told anything, for want of a lock: it would empty every group."""
+    if whole.wants.unlocked and not whole.wants:
         raise GpufabError(f"{FILE_NAME}: no active host is in it with its devices", "run gpufab lock")
-    return spec, wants
 
 
-def _changes(
-    fabric: Path, output: OutputFormat, spec: FabricSpec, wants: Mapping[str, Wants]
-) -> tuple[FileChange, ...]:
-    files = output.render(spec, wants) if output.name in spec.outputs else {}
-    return compare(fabric.parent / output.folder, files, output.header)
+def _changes(whole: Whole, output: OutputFormat) -> tuple[FileChange, ...]:
+    named = output.name in whole.resolved.spec.outputs
+    files = output.render(whole.resolved, whole.wants) if named else {}
+    return compare(whole.path.parent / output.folder, files, output.header)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from gpufab_cli.compile.fabric import load_fabric
 from gpufab_cli.errors import Exit
-from gpufab_cli.fabric.fabric import load_fabric
 from gpufab_cli.verify import power
 from gpufab_cli.verify.compare import comparing
 from gpufab_cli.verify.expected import Card, Link, Node, Port, nodes

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from gpufab_cli.apply.ansible import Said
+from gpufab_cli.compile import fabric
 from gpufab_cli.errors import Exit
+from gpufab_cli.fabric import resolve
 from gpufab_cli.module_utils.change import ABSENT, Change, Impact, Step, Unknown
 from gpufab_cli.module_utils.claim import Answer
 from gpufab_cli.module_utils.converge import Status, StepResult
@@ -127,6 +129,22 @@ def test_only_unreachable(gpufab_on, nodes):
     nodes.answers["gpu02"] = unreachable()
     nodes.rounds = [saying(Said("gpu02", "", problem="no route to host", unreachable=True))]
     assert gpufab_on("apply")[0] == Exit.UNKNOWN
+
+
+def test_fabric_yml_is_loaded_resolved_and_compiled_once(gpufab_on, nodes, monkeypatch):
+    pfc_off(nodes, "gpu01")
+    nodes.rounds = [saying(Said("gpu01", "roce", (refused(0),)))]
+    calls = []
+
+    def counted(module, name):
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given: calls.append(name) or real(*given))
+
+    for name in ("load", "load_lock", "resolve"):
+        counted(resolve, name)
+    counted(fabric, "compile_wants")
+    assert gpufab_on("apply")[0] == Exit.DRIFT
+    assert sorted(calls) == ["compile_wants", "load", "load_lock", "resolve"]
 
 
 def test_json(gpufab_on, nodes):

@@ -6,8 +6,8 @@ from gpufab_cli.apply.ansible import Said
 from gpufab_cli.apply.apply import ROUNDS, Request, apply, new_run
 from gpufab_cli.audit.audit import audit
 from gpufab_cli.audit.collect import Collected, Failed, Failure
+from gpufab_cli.compile.fabric import Fabric
 from gpufab_cli.errors import Exit
-from gpufab_cli.fabric.fabric import Fabric
 from gpufab_cli.intent.compile import FEATURES
 from gpufab_cli.intent.roles import role
 from gpufab_cli.module_utils.change import ABSENT, Impact, Step, Unknown

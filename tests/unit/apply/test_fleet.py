@@ -19,7 +19,6 @@ from gpufab_cli import cli
 from gpufab_cli.apply import ansible
 from gpufab_cli.apply.effects import Doors
 from gpufab_cli.errors import Exit
-from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.module_utils import snapshot
 from gpufab_cli.module_utils.ansible_module import module_result
 from gpufab_cli.module_utils.change import Change, Impact, Step
@@ -31,7 +30,7 @@ from gpufab_cli.spec import source
 from gpufab_cli.spec.load import validate
 from gpufab_cli.spec.lock import FILE_NAME, Lock, LockedHost, LockedPort, dump
 from gpufab_cli.spec.model import FabricSpec
-from tests.fabrics import PSID, SMALL
+from tests.fabrics import PSID, SMALL, compiled
 from tests.snapshots import in_sync
 from tests.sshd import Sshd
 from tests.unit.apply.test_ansible import event
@@ -92,7 +91,7 @@ class Fleet:
         (self.site / "fabric.yml").write_text(text)
         lock = Lock(hosts={host: LockedHost(ports=_ports(index)) for index, host in enumerate(self.kinds)})
         (self.site / FILE_NAME).write_text(dump(lock))
-        self.wants = compile_wants(validate(source.parse(text, "fabric.yml"), FabricSpec), lock)
+        self.wants = compiled(validate(source.parse(text, "fabric.yml"), FabricSpec), lock)
 
     def answers(self, **changes):
         """What each host says from now on: as declared but for these settings of its first port, or what it likes."""

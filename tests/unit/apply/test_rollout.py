@@ -12,8 +12,8 @@ from gpufab_cli.apply.rollout import KILLED, UNSEEN, Ways, rollout
 from gpufab_cli.apply.states import Stage
 from gpufab_cli.audit.audit import audit
 from gpufab_cli.audit.collect import Collected, Failed, Failure
+from gpufab_cli.compile.fabric import Fabric
 from gpufab_cli.errors import Exit, GpufabError
-from gpufab_cli.fabric.fabric import Fabric
 from gpufab_cli.module_utils.change import Change, Impact, Step, Unknown
 from gpufab_cli.module_utils.converge import Status, StepResult
 from gpufab_cli.module_utils.journal import Run

@@ -6,21 +6,19 @@ from typing import get_args
 
 import pytest
 
+from gpufab_cli.compile.fabric import load_whole
 from gpufab_cli.errors import GpufabError
-from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.outputs.files import write
 from gpufab_cli.outputs.registry import OUTPUTS
 from gpufab_cli.outputs.render import inventory_changes, rendered
 from gpufab_cli.spec.load import load
-from gpufab_cli.spec.lock import load_lock
 from gpufab_cli.spec.outputs import OutputName
 from tests.golden.cases import RENDER, names
 
 
 def texts(output, case):
-    fabric = RENDER / case / "fabric.yml"
-    spec = load(fabric)
-    return output.render(spec, compile_wants(spec, load_lock(fabric)))
+    whole = load_whole(RENDER / case / "fabric.yml")
+    return output.render(whole.resolved, whole.wants)
 
 
 def test_the_spec_names_the_outputs_that_there_are():
@@ -86,7 +84,7 @@ def fabric(tmp_path, monkeypatch):
     def make(*outputs):
         case = RENDER / "usual"
         spec = load(case / "fabric.yml").model_copy(update={"outputs": outputs})
-        monkeypatch.setattr("gpufab_cli.outputs.render.load", lambda _: spec)
+        monkeypatch.setattr("gpufab_cli.fabric.resolve.load", lambda _: spec)
         (tmp_path / "fabric.lock.yml").write_text((case / "fabric.lock.yml").read_text())
         return tmp_path / "fabric.yml"
 
@@ -105,6 +103,6 @@ def test_every_output_that_a_fabric_names_is_rendered(fabric):
 
 def test_an_apply_looks_at_the_inventory_alone_and_refuses_a_fabric_without(fabric):
     path = fabric("ansible", "other")
-    assert folders(inventory_changes(path), path) == {"inventory"}
+    assert folders(inventory_changes(load_whole(path)), path) == {"inventory"}
     with pytest.raises(GpufabError, match="outputs: does not name ansible"):
-        inventory_changes(fabric("other"))
+        inventory_changes(load_whole(fabric("other")))
