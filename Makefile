@@ -12,7 +12,7 @@ SCENARIOS := $(LONGEST) $(filter-out $(LONGEST),$(ALL_SCENARIOS))
 # Tests start thousands of short programs: none is to be compiled anew each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test lint types unit fuzz lab-tests vm-tests vm-tests-full molecule gen pictures structure system venv clean
+.PHONY: help demo test lint types unit fuzz day-two-full fleet-full lab-tests vm-tests vm-tests-full molecule gen pictures structure system venv clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,10 +39,16 @@ types: venv ## mypy, strict
 	$(BIN)/mypy
 
 unit: venv ## Tests that need neither root nor containers
-	$(BIN)/pytest -m "not lab and not vm" -n auto --dist worksteal
+	$(BIN)/pytest -m "not lab and not vm and not full and not daytwo" -n auto --dist worksteal
 
 fuzz: venv ## Ten thousand hostile specs of each kind (minutes; `make unit` runs a few)
 	GPUFAB_FUZZ=10000 $(BIN)/pytest tests/property/test_spec_hostile.py
+
+fleet-full: venv ## An audit and an apply over 500 SSH servers, a tenth of which misbehave (minutes)
+	$(BIN)/pytest -m full -n 0 -s tests/unit/apply/test_fleet.py
+
+day-two-full: venv ## Applies killed a hundred times, two operators at once twenty times (half an hour)
+	$(BIN)/pytest tests/daytwo -m daytwo -s
 
 lab-tests: venv system ## Tests on whole emulated nodes
 	$(BIN)/pytest -m lab -n 3 --dist loadfile

@@ -41,11 +41,9 @@ def prepare(folder: Path, hosts: int, *, drifted: bool = False) -> Path:
 
     ``drifted``: no port of any host has a lossless class or a map.
     """
-    from gpufab_cli.intent.compile import compile_wants
+    from gpufab_cli.compile.fabric import load_whole
     from gpufab_cli.module_utils import snapshot
     from gpufab_cli.module_utils.program import MARKER
-    from gpufab_cli.spec.load import load
-    from gpufab_cli.spec.lock import load_lock
     from tests.snapshots import in_sync
 
     fabric = make(folder, hosts)
@@ -53,7 +51,7 @@ def prepare(folder: Path, hosts: int, *, drifted: bool = False) -> Path:
     start = text.index("    addressing:")
     text = text[:start] + text[text.index("\n", start) + 1 :] + "connection: {ssh_config: ssh_config}\n"
     fabric.write_text(text, encoding="utf-8")
-    wants = compile_wants(load(fabric), load_lock(fabric))
+    wants = load_whole(fabric).wants
     ports = {rail: {"pfc": (), "dscp_priority": (), "trust": "pcp"} for rail in range(RAILS)} if drifted else {}
     answers = {host: f"{MARKER}\n{snapshot.dumps(in_sync(host, wants=wants, ports=ports))}\n" for host in wants}
     (folder / "answers.json").write_text(json.dumps({address(n): answers[h] for n, h in enumerate(answers)}))

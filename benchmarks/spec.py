@@ -15,11 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from gpufab_cli.fabric.resolve import load_resolved
 from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.outputs.ansible.inventory import ANSIBLE
 from gpufab_cli.outputs.files import compare, write
 from gpufab_cli.spec.load import load
-from gpufab_cli.spec.lock import Lock, LockedGpu, LockedHost, LockedPort, dump, load_lock
+from gpufab_cli.spec.lock import Lock, LockedGpu, LockedHost, LockedPort, dump
 
 SIZES = (100, 1000, 10_000)
 RAILS = 8
@@ -74,9 +75,9 @@ def _host(number: int) -> LockedHost:
 def measure(fabric: Path) -> dict[str, float]:
     """CPU seconds of each phase, and the peak of resident memory in MiB before anything is written."""
     marks = [time.process_time()]
-    spec, lock = load(fabric), load_lock(fabric)
+    resolved = load_resolved(fabric)
     marks.append(time.process_time())
-    files = ANSIBLE.render(spec, compile_wants(spec, lock))
+    files = ANSIBLE.render(resolved, compile_wants(resolved))
     marks.append(time.process_time())
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # Linux counts in KiB
     root = fabric.parent / ANSIBLE.folder

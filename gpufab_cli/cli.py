@@ -1,10 +1,14 @@
 """The command line: finds the commands, and turns whatever goes wrong into one line and an exit code."""
 
 import ast
+import contextlib
+import errno
 import gc
 import importlib
+import io
 import os
 import pkgutil
+import signal
 import sys
 import tempfile
 import traceback
@@ -17,9 +21,15 @@ from click.exceptions import NoArgsIsHelpError
 
 from gpufab_cli import __version__, commands
 from gpufab_cli.errors import Exit, GpufabError, did_you_mean
-from gpufab_cli.terminal import printable
+from gpufab_cli.terminal import one_line
 
 PROGRAM = "gpufab"
+
+BROKEN_PIPE = 128 + signal.SIGPIPE
+"""What a shell gives for a program whose reader has gone: no verdict was read to its end."""
+
+_OF_THE_MACHINE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EBADF})
+"""What a disk, or what output leads to, does to a program that is in order."""
 
 COLLECT_AFTER = (50_000, 2, 2)
 """For gc.set_threshold(). Python's own, a search for garbage after every 700 objects, takes a fourteenth of a short
@@ -92,6 +102,13 @@ def cli() -> None:
 def main() -> None:
     """Run the command line and leave the process."""
     gc.set_threshold(*COLLECT_AFTER)
+    if sys.stderr is None:  # closed (2>&-): nobody listens, and no file may be opened in its place
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (it stays open)
+    if sys.stdout is None:
+        _say(["error: stdout is closed", "hint: send it to /dev/null where no result is wanted"])
+        sys.exit(Exit.USAGE)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # an encoding that lacks a character of a report ends none
     sys.exit(run(sys.argv[1:]))
 
 
@@ -102,7 +119,7 @@ def run(arguments: list[str], doors: object = None) -> int:
         doors: a test's own ways out of this machine; commands that have any know its type.
     """
     try:
-        result = cli.main(arguments, prog_name=PROGRAM, standalone_mode=False, obj=doors)
+        result = _invoke(arguments, doors)
     except GpufabError as error:
         _say(error.lines())
         return error.exit_code
@@ -116,26 +133,57 @@ def run(arguments: list[str], doors: object = None) -> int:
         _say(["error: interrupted"])
         return Exit.DRIFT
     except BrokenPipeError:
-        # The reader has gone (| head): the interpreter's own flush at exit must not complain either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.DRIFT
+        _silence()  # the reader has gone (| head)
+        return BROKEN_PIPE
+    except OSError as error:
+        if error.errno not in _OF_THE_MACHINE:
+            _crash(error, verbose=bool({"-v", "--verbose"} & set(arguments)))
+            return Exit.USAGE
+        _silence()
+        _say([f"error: {error.filename or 'what is printed cannot be written'}: {error.strerror}"])
+        return Exit.USAGE
     except Exception as error:
         _crash(error, verbose=bool({"-v", "--verbose"} & set(arguments)))
         return Exit.USAGE
     return int(result) if isinstance(result, int) else Exit.IN_SYNC
 
 
+def _invoke(arguments: list[str], doors: object) -> object:
+    """Run one command; what it printed is out, or it has failed."""
+    stdout, stderr = sys.stdout, sys.stderr
+    try:
+        result: object = cli.main(arguments, prog_name=PROGRAM, standalone_mode=False, obj=doors)
+    except SystemExit:
+        if sys.stdout is stdout:
+            raise
+        sys.stdout, sys.stderr = stdout, stderr  # click has met a broken pipe, and would say 1, which means drift here
+        raise BrokenPipeError from None
+    sys.stdout.flush()
+    return result
+
+
+def _silence() -> None:
+    """Send what is still to be printed nowhere: the interpreter's own flush at exit must not complain either."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _say(lines: Any) -> None:
     for line in lines:
-        click.echo(printable(line), err=True)
+        with contextlib.suppress(OSError):  # the terminal may be what has gone
+            click.echo(one_line(line), err=True)
 
 
 def _crash(error: Exception, *, verbose: bool) -> None:
     """Report a bug of gpufab itself: one line, and the traceback in a file of the user's own."""
     text = "".join(traceback.format_exception(error))
-    with tempfile.NamedTemporaryFile("w", prefix="gpufab-", suffix=".txt", delete=False, encoding="utf-8") as file:
-        file.write(text)
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="gpufab-", suffix=".txt", delete=False, encoding="utf-8") as file:
+            file.write(text)
+        where = f"its traceback is in {file.name}"
+    except OSError as failure:
+        where = f"its traceback cannot be kept ({failure.strerror}): -v prints it"
     if verbose:
         click.echo(text, err=True, nl=False)
     what = (str(error).splitlines() or [""])[0]
-    _say([f"error: {type(error).__name__}: {what}", f"hint: this is a bug in gpufab; its traceback is in {file.name}"])
+    _say([f"error: {type(error).__name__}: {what}", f"hint: this is a bug in gpufab; {where}"])

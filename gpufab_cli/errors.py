@@ -36,6 +36,15 @@ class GpufabError(Exception):
             yield f"hint: {self.hint}"
 
 
+class NotLockedError(GpufabError):
+    """The lock lacks a host, or a device of it: nobody can say what is wanted of that host."""
+
+    @property
+    def words(self) -> str:
+        """The error and its hint in one line."""
+        return self.message + (f" ({self.hint})" if self.hint else "")
+
+
 class SpecErrors(GpufabError):  # noqa: N818 (many, so no Error)
     """All that is wrong with a file, so that it can be mended in one go."""
 

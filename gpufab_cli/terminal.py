@@ -11,8 +11,13 @@ def printable(words: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else "?" for char in words)
 
 
+def one_line(words: str) -> str:
+    """The printable words in one line: who chose them cannot make them look like a line of gpufab's own."""
+    return printable(" ".join(words.split()))
+
+
 def said(words: str, style: str = "") -> "Text":
-    """The printable words for a table: nothing in them is markup."""
+    """The printable words in one line, for a table or a report: nothing in them is markup."""
     from rich.text import Text
 
-    return Text(printable(words), style=style)
+    return Text(printable(words.replace("\n", " ")), style=style)

@@ -1,6 +1,8 @@
 """A small valid fabric to change one thing of, and its lock."""
 
 from gpufab_cli.errors import SpecErrors
+from gpufab_cli.fabric.resolve import resolve
+from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.spec import source
 from gpufab_cli.spec.load import validate
 from gpufab_cli.spec.lock import Lock, LockedGpu, LockedHost, LockedPort
@@ -63,3 +65,8 @@ def lock(hosts=(1, 2, 3), rails=2):
     ports = {host: {f"compute/{rail}": locked_port(host, rail) for rail in range(rails)} for host in hosts}
     gpus = (LockedGpu(pci="0000:1b:00.0"),)
     return Lock(hosts={f"gpu{host:02d}": LockedHost(ports=ports[host], gpus=gpus) for host in hosts})
+
+
+def compiled(fabric, locked):
+    """What each host of a fabric with a lock is told."""
+    return compile_wants(resolve(fabric, locked))

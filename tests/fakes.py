@@ -29,6 +29,7 @@ class FakeHost:
         self.own_tables: set[str] = set()  # threads that have a table of open files of their own
         self.library = None  # what stands for libnvidia-ml
         self.locked = 0
+        self.up_seconds = 500.0
         self._uid = uid
         self.free: int | Unknown = 1 << 40
 
@@ -156,6 +157,9 @@ class FakeHost:
 
     def now(self):
         return 1000.0
+
+    def uptime(self):
+        return self.up_seconds
 
     def run(self, *argv, seconds=60.0):
         self.writes.append(argv)

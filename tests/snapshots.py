@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.module_utils import archive
 from gpufab_cli.module_utils.change import ABSENT
 from gpufab_cli.module_utils.desired import desired_text
@@ -18,7 +17,7 @@ from tests import fabrics
 from tests.unit.core.roce_node import GOOD, nic
 
 HOSTS = ("gpu01", "gpu02", "gpu03")
-WANTS = compile_wants(fabrics.spec(), fabrics.lock())
+WANTS = fabrics.compiled(fabrics.spec(), fabrics.lock())
 
 
 def in_sync(host="gpu01", *, ports=None, lldpad=None, node=None, desired=None, nics=None, wants=WANTS):

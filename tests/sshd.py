@@ -24,6 +24,9 @@ class _Door(paramiko.ServerInterface):
     def get_allowed_auths(self, username):
         return "publickey"
 
+    def get_banner(self):
+        return (self._server.banner, "en") if self._server.banner else (None, None)
+
     def check_channel_request(self, kind, chanid):
         return paramiko.OPEN_SUCCEEDED
 
@@ -35,7 +38,7 @@ class _Door(paramiko.ServerInterface):
 class Sshd:
     """``behaviour`` is one of the methods: what happens to a connection that comes in."""
 
-    def __init__(self, host_key, user_key):
+    def __init__(self, host_key, user_key, place=("127.0.0.1", 0)):
         self.host_key, self.user_key = host_key, user_key
         self.connections = 0
         self.logging_in = 0  # connections of :meth:`crowded` that are not logged in yet
@@ -45,8 +48,9 @@ class Sshd:
         self.behaviour = self.serve
         self.canned = None
         """What every command prints, in place of being run; with an Ellipsis behind it the connection ends there."""
+        self.banner = ""  # what it says before login
         self.deaf = False  # what is canned is printed without the input being read
-        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket = socket.create_server(place)
         self.port = self._socket.getsockname()[1]
         self._open = []
         self._counting = threading.Lock()

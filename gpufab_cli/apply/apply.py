@@ -10,14 +10,18 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from gpufab_cli.apply.ansible import Listener, Play, Said
 from gpufab_cli.apply.batches import Batches
 from gpufab_cli.audit.audit import AuditReport
 from gpufab_cli.audit.judge import HostReport, Kind, Work
+from gpufab_cli.compile.fabric import Fabric
 from gpufab_cli.errors import Exit
-from gpufab_cli.fabric.fabric import Fabric
 from gpufab_cli.intent.compile import FEATURES
+from gpufab_cli.intent.needs import needs
+from gpufab_cli.intent.roles import role
+from gpufab_cli.module_utils.ansible_module import CONSENT
 from gpufab_cli.module_utils.change import Impact
 from gpufab_cli.module_utils.converge import Status, StepResult
 from gpufab_cli.module_utils.journal import Run
@@ -25,6 +29,12 @@ from gpufab_cli.outputs.render import inventory_path
 
 ROUNDS = 3
 """A driver reload undoes what was right before it, and a fresh host needs two; more than three means a fight."""
+
+STEP_SECONDS = 600
+"""How long one module may take on one host: the longest are resets of firmware and rehearsals of packages."""
+
+PACKAGES_SECONDS = 1800
+"""Likewise a transaction of the package manager, at least: modules may have to be built for several kernels."""
 
 HELD_BACK = frozenset({Status.REFUSED, Status.BUSY, Status.BLOCKED, Status.UNKNOWN})
 """Endings that another round would only repeat."""
@@ -39,6 +49,7 @@ class Request:
         busy_ok: hosts on which steps with impact are made though they are in use.
         full: run every role on every host, in sync or not.
         connect_seconds: how long connecting to a host may take.
+        step_seconds: how long one module may take on one host.
     """
 
     check: bool = False
@@ -48,16 +59,24 @@ class Request:
     full: bool = False
     forks: int = 64
     connect_seconds: float = 30
+    step_seconds: int = STEP_SECONDS
 
 
 @dataclass
 class Outcome:
-    """What became of one host: steps that were made in any round, and how the others ended in the last."""
+    """What became of one host: steps that were made in any round, and how the others ended in the last.
+
+    Attributes:
+        held: why the host was not begun, for a reason that is not its own: another run has it.
+        not_begun: features that were not begun, and why.
+    """
 
     made: dict[tuple[str, str], StepResult] = field(default_factory=dict)
     rest: dict[tuple[str, str], StepResult] = field(default_factory=dict)
     problem: str = ""
     unreachable: bool = False
+    held: str = ""
+    not_begun: dict[str, str] = field(default_factory=dict)
 
     def take(self, said: Said) -> None:
         """Add what a module said."""
@@ -69,7 +88,7 @@ class Outcome:
 
     def begin_round(self) -> None:
         """Forget how steps ended that will end anew."""
-        self.rest, self.problem, self.unreachable = {}, "", False
+        self.rest, self.problem, self.unreachable, self.held, self.not_begun = {}, "", False, "", {}
 
     @property
     def steps(self) -> tuple[StepResult, ...]:
@@ -113,7 +132,7 @@ class ApplyReport:
     def exit_code(self) -> Exit:
         """Whatever is not as declared, or would be changed, or went wrong is 1; only not knowing is 3."""
         outcomes = self.outcomes.values()
-        failed = any(outcome.problem and not outcome.unreachable for outcome in outcomes)
+        failed = any((o.problem and not o.unreachable) or o.held or o.not_begun for o in outcomes)
         left = any(result.status is not Status.UNKNOWN for outcome in outcomes for result in outcome.rest.values())
         if self.audit.exit_code is Exit.DRIFT or failed or left or self.stop or self.left_drained:
             return Exit.DRIFT
@@ -121,9 +140,49 @@ class ApplyReport:
 
 
 Audit = Callable[[Fabric], AuditReport]
-Drain = Callable[[Iterable[str]], Mapping[str, str]]
-"""Takes hosts out of service; those of which it could not, and why."""
 Runner = Callable[[Play, Listener], tuple[Said, ...]]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Why a host is not begun; ``theirs``: another run has it, which says nothing about the host."""
+
+    why: str
+    theirs: bool = False
+
+
+class Guard(Protocol):
+    """Stands between an apply and the hosts that it would disturb."""
+
+    @property
+    def claimed(self) -> bool:
+        """Whether modules make a step with impact only under this run's claim on their node."""
+
+    def prepare(self, hosts: Iterable[str]) -> Mapping[str, Kept]:
+        """Make hosts ready to be disturbed; those that are not to be begun."""
+
+    def begin(self, hosts: Iterable[str]) -> None:
+        """Note that a playbook is about to run on hosts."""
+
+    def consents(self, host: str) -> bool:
+        """Whether a step with impact may be made on the host in this round."""
+
+
+class NoGuard:
+    """For a dry run, and where there is nothing to guard."""
+
+    claimed = False
+
+    def prepare(self, hosts: Iterable[str]) -> Mapping[str, Kept]:  # noqa: ARG002
+        """Keep nobody out."""
+        return {}
+
+    def begin(self, hosts: Iterable[str]) -> None:
+        """Note nothing."""
+
+    def consents(self, host: str) -> bool:  # noqa: ARG002
+        """The operator's consent is for every host."""
+        return True
 
 
 def new_run(fabric: Fabric) -> Run:
@@ -142,7 +201,7 @@ def apply(
     listen: Listener,
     run: Run,
     report: AuditReport | None = None,
-    drain: Drain = lambda _: {},
+    guard: Guard | None = None,
 ) -> ApplyReport:
     """Bring the fabric to what is declared, as far as the request allows, all hosts with work at once.
 
@@ -151,8 +210,9 @@ def apply(
         runner: runs a play: :func:`.ansible.run`, or a test's own.
         listen: hears what each module says as soon as it has said it.
         report: an audit of just now.
-        drain: is told the hosts that are about to be disturbed; one that cannot be drained is not begun.
+        guard: is told the hosts that are about to be disturbed; one that it does not make ready is not begun.
     """
+    guard = NoGuard() if request.check or guard is None else guard
     outcomes: dict[str, Outcome] = {}
     report = report or audit(fabric)
     rounds = 0
@@ -161,22 +221,66 @@ def apply(
         if not hosts or (rounds and not _moves(report, outcomes, request)):
             break
         rounds += 1
+        touched = (*disturbed(hosts, report, request), *_withheld(hosts, outcomes, request))
         for host in hosts:
             outcomes.setdefault(host, Outcome()).begin_round()
-        kept_out = {} if request.check else drain(disturbed(hosts, report, request))
-        for host, why in kept_out.items():
-            outcomes[host].problem = why
-        ready = tuple(host for host in hosts if host not in kept_out)
-        said = runner(_play(fabric, report, request, ready, run), listen) if ready else ()
+        ready = _ready(hosts, guard.prepare(dict.fromkeys(touched)), outcomes)
+        guard.begin(ready)
+        said = runner(_play(fabric, report, request, ready, run=run, guard=guard), listen) if ready else ()
         for item in said:
             outcomes.setdefault(item.host, Outcome()).take(item)
+        for host in ready:
+            outcomes[host].not_begun = _not_begun(
+                [item for item in said if item.host == host], _wanted(fabric, report, request, host)
+            )
         if request.check:
             break
         if _touched(said) or _surprising(said, report):
             report = audit(fabric)
-        if not _ended(said, Status.MADE):
+        if not _ended(said, Status.MADE) and not _withheld(hosts, outcomes, request):
             break
     return ApplyReport(run, request.check, rounds, outcomes, report)
+
+
+def _ready(hosts: Iterable[str], kept_out: Mapping[str, Kept], outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
+    """The hosts that are begun; of the others it is noted why not."""
+    for host, kept in kept_out.items():
+        if kept.theirs:
+            outcomes[host].held = kept.why
+        else:
+            outcomes[host].problem = kept.why
+    return tuple(host for host in hosts if host not in kept_out)
+
+
+def _withheld(hosts: Iterable[str], outcomes: Mapping[str, Outcome], request: Request) -> tuple[str, ...]:
+    """Hosts with a step whose impact showed only on the node: consented to, but the host was not drained for it."""
+    return tuple(
+        host
+        for host in hosts
+        if host in outcomes and any(_is_withheld(result, request) for result in outcomes[host].rest.values())
+    )
+
+
+def _is_withheld(result: StepResult, request: Request) -> bool:
+    impact = result.step.impact
+    return not request.check and result.status is Status.REFUSED and bool(impact) and impact <= request.allow
+
+
+def _not_begun(said: Iterable[Said], wanted: Iterable[str]) -> dict[str, str]:
+    """The features that were to run on a host and did not, as one that they need failed."""
+    heard = tuple(said)
+    failed = {item.feature for item in heard if item.ended or item.problem or _ended((item,), *_FAILS)}
+    ran = {item.feature for item in heard}
+    missing = {feature: next((name for name in needs(feature) if name in failed), "") for feature in wanted}
+    return {f: f"needs {name}, which failed" for f, name in missing.items() if name and f not in ran}
+
+
+_FAILS = (Status.FAILED, Status.NOT_BEGUN, Status.UNKNOWN)
+
+
+def _wanted(fabric: Fabric, report: AuditReport, request: Request, host: str) -> tuple[str, ...]:
+    wants = fabric.wants.get(host, {})
+    return tuple(f for f in _features(request) if f in wants and _needs(report.hosts.get(host), f, request))
 
 
 def _ended(said: Iterable[Said], *statuses: Status) -> bool:
@@ -192,7 +296,7 @@ def _surprising(said: tuple[Said, ...], report: AuditReport) -> bool:
     """Whether a role found nothing to do where the audit had seen work: somebody else, or a run that was cut off from
     here and went on over there, has done it in between.
     """
-    idle = (item for item in said if item.feature and not item.steps and not item.problem)
+    idle = (item for item in said if item.feature and not (item.steps or item.problem or item.ended))
     return any(_needs(report.hosts.get(item.host), item.feature, Request()) for item in idle)
 
 
@@ -234,7 +338,11 @@ def _is_disturbed(report: HostReport, request: Request) -> bool:
 def _moves(report: AuditReport, outcomes: Mapping[str, Outcome], request: Request) -> bool:
     """Whether another round could do something that the last one has not held back already."""
     for host, outcome in outcomes.items():
-        held = {feature for (feature, _), result in outcome.rest.items() if result.status in HELD_BACK}
+        held = {
+            feature
+            for (feature, _), result in outcome.rest.items()
+            if result.status in HELD_BACK and not _is_withheld(result, request)
+        }
         for feature in _features(request):
             needed = report.hosts[host].work.get(feature, Work.NONE) is Work.SOME
             if needed and feature not in held:
@@ -242,7 +350,9 @@ def _moves(report: AuditReport, outcomes: Mapping[str, Outcome], request: Reques
     return False
 
 
-def _play(fabric: Fabric, report: AuditReport, request: Request, hosts: tuple[str, ...], run: Run) -> Play:
+def _play(
+    fabric: Fabric, report: AuditReport, request: Request, hosts: tuple[str, ...], *, run: Run, guard: Guard
+) -> Play:
     wanted = _features(request)
     groups = {
         f"insync_{feature}": tuple(
@@ -253,13 +363,34 @@ def _play(fabric: Fabric, report: AuditReport, request: Request, hosts: tuple[st
     return Play(
         inventory=inventory_path(fabric.path),
         groups=groups,
-        host_vars={host: {"gpufab_busy_ok": True} for host in request.busy_ok if host in hosts},
         hosts=hosts,
-        extra_vars={
-            "gpufab_allow": sorted(impact.value for impact in request.allow),
-            "gpufab_run": {"id": run.id, "user": run.user, "spec": run.spec},
+        extra_vars=_consent(request, [host for host in hosts if guard.consents(host)])
+        | {
+            "packages_timeout_s": max(PACKAGES_SECONDS, request.step_seconds),
+            "gpufab_run": {
+                "id": run.id,
+                "user": run.user,
+                "spec": run.spec,
+                "claimed": guard.claimed,
+                "seconds": request.step_seconds,
+            },
         },
         check=request.check,
         forks=request.forks,
         connect_seconds=request.connect_seconds,
+        step_seconds=request.step_seconds,
     )
+
+
+def _consent(request: Request, granted: Iterable[str]) -> dict[str, Any]:
+    """What the operator has consented to now, for each host, and nothing else: extra variables beat all others, also
+    the role variables that a site may have set for plain Ansible.
+    """
+    told = {name: f"{{{{ gpufab_{name} }}}}" for name in CONSENT}
+    return {
+        "gpufab_granted": dict.fromkeys(granted, sorted(impact.value for impact in request.allow)),
+        "gpufab_allow": "{{ gpufab_granted[inventory_hostname] | default([]) }}",
+        "gpufab_busy_hosts": sorted(request.busy_ok),
+        "gpufab_busy_ok": "{{ inventory_hostname in gpufab_busy_hosts }}",
+        **{f"{role(feature)}_{name}": value for feature in FEATURES for name, value in told.items()},
+    }

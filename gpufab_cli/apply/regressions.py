@@ -1,6 +1,7 @@
 """Whether a host is worse than it was before an apply, or shows that what was applied did not stay. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from gpufab_cli.apply.apply import Outcome
 from gpufab_cli.audit.audit import AuditReport
@@ -9,34 +10,48 @@ from gpufab_cli.catalogue import Severity
 from gpufab_cli.module_utils.converge import Status, StepResult
 
 
-def worse(before: AuditReport, after: AuditReport, outcomes: Mapping[str, Outcome]) -> dict[str, str]:
-    """The hosts of an apply that are worse, and why, in one line each."""
+@dataclass(frozen=True)
+class Unfit:
+    """Why a host is not fit, in one line; ``worse``: it was better before the apply, which is not so of a step that
+    failed and was undone, nor of what was wrong already.
+    """
+
+    why: str
+    worse: bool = False
+
+
+def unfit(before: AuditReport, after: AuditReport, outcomes: Mapping[str, Outcome]) -> dict[str, Unfit]:
+    """The hosts of an apply that failed or are worse."""
     found = {host: _why(before.hosts[host], after.hosts[host], outcome) for host, outcome in outcomes.items()}
-    return {host: why for host, why in found.items() if why}
+    return {host: why for host, why in found.items() if why is not None}
 
 
 def proves_nothing(canaries: Iterable[str], outcomes: Mapping[str, Outcome]) -> dict[str, str]:
     """Why the canaries say nothing about the others: no step with impact was made, though some were consented to."""
+    theirs = {host: outcomes[host].held for host in canaries if host in outcomes and outcomes[host].held}
     steps = {host: outcomes[host].steps for host in canaries if host in outcomes}
     heavy = {host: [result for result in results if result.step.impact] for host, results in steps.items()}
     if any(result.status is Status.MADE for results in heavy.values() for result in results):
         return {}
     held = {host: [r for r in results if r.status is not Status.REFUSED] for host, results in heavy.items()}
-    return {host: f"{results[0].status.value}: {results[0].reason}" for host, results in held.items() if results}
+    return theirs | {
+        host: f"{results[0].status.value}: {results[0].reason}" for host, results in held.items() if results
+    }
 
 
-def _why(before: HostReport, after: HostReport, outcome: Outcome) -> str:
+def _why(before: HostReport, after: HostReport, outcome: Outcome) -> Unfit | None:
     if before.failure is not None and after.failure is not None:
-        return ""  # it was not there before either
+        return None  # it was not there before either
+    new = next(_new(before, after), None)
     if outcome.problem:
-        return outcome.problem
+        return Unfit(outcome.problem, worse=new is not None)
     failed = next((result for result in outcome.steps if result.status is Status.FAILED), None)
     if failed is not None:
-        return f"{failed.step.name}: {failed.reason}"
+        return Unfit(f"{failed.step.name}: {failed.reason}", worse=new is not None)
     if after.failure is not None:
-        return f"{after.failure.kind.value}: {after.failure.message}"
-    row = next(iter([*_undone(after, outcome), *_new(before, after)]), None)
-    return _words(row) if row is not None else ""
+        return Unfit(f"{after.failure.kind.value}: {after.failure.message}", worse=True)
+    row = next(_undone(after, outcome), new)
+    return Unfit(_words(row), worse=row is new) if row is not None else None
 
 
 def _undone(after: HostReport, outcome: Outcome) -> Iterator[Row]:

@@ -27,9 +27,11 @@ class AuditReport:
     def exit_code(self) -> Exit:
         """Drift wherever it is known beats what is unknown."""
         states = {report.state for report in self.hosts.values()}
-        if State.DRIFT in states or any(finding.severity is not Severity.INFO for finding in self.fabric):
+        known = (finding for finding in self.fabric if not finding.unknown)
+        if State.DRIFT in states or any(finding.severity is not Severity.INFO for finding in known):
             return Exit.DRIFT
-        return Exit.UNKNOWN if State.UNKNOWN in states else Exit.IN_SYNC
+        unknown = State.UNKNOWN in states or any(finding.unknown for finding in self.fabric)
+        return Exit.UNKNOWN if unknown else Exit.IN_SYNC
 
     def only(self, hosts: Iterable[str]) -> Self:
         """What was found of some of the hosts; what all of them show together is not in it."""
@@ -51,7 +53,7 @@ def audit(
     """Judge hosts as they come; ``watch`` is told of each.
 
     Args:
-        collected: one for each host of ``wants``, in any order.
+        collected: one for each host of ``wants``, in any order, and of others why there is none.
         wants: what each host is told, by host and feature.
         watch: is given each host's report as soon as there is one.
         waivers: what the fabric accepts.
@@ -60,12 +62,19 @@ def audit(
     facts = Facts()
     reports: dict[str, HostReport] = {}
     for item in collected:
-        report = judge(item, wants[item.host])
-        if not isinstance(item.result, Failure):
-            try:
-                facts.note(item.host, item.result, wants[item.host], (profiles or {}).get(item.host, ""))
-            except Exception as error:  # as in judge: no other host is to pay for it
-                report = replace(report, rows=(*report.rows, stumbled("", blame(error))))
+        report = _judged(item, wants.get(item.host, {}), facts, (profiles or {}).get(item.host, ""))
         reports[item.host] = waivers.apply(report)
         watch(reports[item.host])
-    return AuditReport({host: reports[host] for host in wants if host in reports}, facts.findings(), facts)
+    order = dict.fromkeys((*wants, *reports))
+    return AuditReport({host: reports[host] for host in order if host in reports}, facts.findings(), facts)
+
+
+def _judged(item: Collected, wants: Wants, facts: Facts, profile: str) -> HostReport:
+    """One host's report; what it is compared in with others is noted. No other host pays for what is odd about it."""
+    report = judge(item, wants)
+    if not isinstance(item.result, Failure):
+        try:
+            facts.note(item.host, item.result, wants, profile)
+        except Exception as error:
+            return replace(report, rows=(*report.rows, stumbled("", blame(error))))
+    return report

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from gpufab_cli.errors import NotLockedError
 from gpufab_cli.module_utils import snapshot
 from gpufab_cli.module_utils.features import SEEN_TYPES
 from gpufab_cli.module_utils.program import MARKER
 from gpufab_cli.module_utils.schema import SchemaError, encode
 from gpufab_cli.module_utils.snapshot import Snapshot
+from gpufab_cli.module_utils.texts import blame
 from gpufab_cli.reach import remote_loader
 from gpufab_cli.reach.parallel import each
 from gpufab_cli.reach.result import OverdueError, Result, UnreachableError
@@ -36,6 +38,8 @@ class Failed(StrEnum):
     FAILED = "failed"
     MISSING = "missing"
     """Nothing was saved of it."""
+    UNLOCKED = "unlocked"
+    """The lock does not say which devices are its rails, so it was not asked."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,12 @@ class Collected:
     no_root: str = ""
 
 
+def unlocked(hosts: Mapping[str, NotLockedError]) -> Iterator[Collected]:
+    """What is known of the hosts that the lock lacks."""
+    for host, error in hosts.items():
+        yield Collected(host, Failure(Failed.UNLOCKED, error.message, error.hint))
+
+
 def collect(
     jobs: Mapping[str, tuple[Target, Wants]], execute: Exec, *, seconds: float, forks: int
 ) -> Iterator[Collected]:
@@ -69,10 +79,13 @@ def collect(
 
     def work(host: str) -> Collected:
         target, wants = jobs[host]
-        asked = ask(target, "collect", {"wants": encode(wants)}, execute, seconds)
-        if isinstance(asked, Failure):
-            return Collected(host, asked)
-        return Collected(host, _read(asked, target), no_root(asked))
+        try:
+            asked = ask(target, "collect", {"wants": encode(wants)}, execute, seconds)
+            if isinstance(asked, Failure):
+                return Collected(host, asked)
+            return Collected(host, _read(asked, target), no_root(asked))
+        except Exception as error:
+            return Collected(host, _stumbled(error))
 
     return each(jobs, work, forks)
 
@@ -86,6 +99,13 @@ def ask(target: Target, verb: str, question: Any, execute: Exec, seconds: float)
         return Failure(Failed.UNREACHABLE, str(error), error.hint)
     except OverdueError as error:
         return Failure(Failed.TIMEOUT, str(error), "raise --timeout, or look at the node")
+    except Exception as error:  # such as of an SSH library over what a server sends
+        return _stumbled(error)
+
+
+def _stumbled(error: Exception) -> Failure:
+    """What gpufab stumbles over at one host is that host's failure."""
+    return Failure(Failed.FAILED, f"gpufab stumbled: {short(blame(error))}")
 
 
 def answer(result: Result, target: Target) -> str | Failure:

@@ -1,12 +1,13 @@
 """Whether error counters of hosts stand still: read, wait, read again."""
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpufab_cli.audit.collect import Exec, Failed, Failure, answer, ask
 from gpufab_cli.fabric.hostlist import fold
+from gpufab_cli.module_utils.schema import decode
+from gpufab_cli.module_utils.texts import parse_json
 from gpufab_cli.reach.parallel import each
 from gpufab_cli.reach.target import Target
 
@@ -56,9 +57,9 @@ def _read(
 
 def _decoded(line: str) -> Counters | Failure:
     try:
-        data = json.loads(line)
-        return {pci: {name: int(value) for name, value in found.items()} for pci, found in data.items()}
-    except (ValueError, AttributeError, TypeError):
+        found: dict[str, dict[str, int]] = decode(dict[str, dict[str, int]], parse_json(line))
+        return found
+    except ValueError:
         return Failure(Failed.GARBAGE, "printed no counters")
 
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from gpufab_cli.audit import guids, layouts, outliers, power, twice
-from gpufab_cli.audit.collect import Wants
+from gpufab_cli.audit.collect import Wants, short
 from gpufab_cli.audit.finding import Check, FabricFinding, Fact
 from gpufab_cli.fabric.hostlist import fold
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.roce.seen import PortSeen, RoceSeen
 from gpufab_cli.module_utils.roce.want import RoceWant
 from gpufab_cli.module_utils.snapshot import Snapshot
+from gpufab_cli.module_utils.texts import blame
 
 
 @dataclass
@@ -42,9 +43,9 @@ class Facts:
         return type(self)(merged, self._profiles | newer._profiles)
 
     def findings(self) -> tuple[FabricFinding, ...]:
-        """What the checks say about all hosts noted."""
+        """What the checks say about all hosts noted. One whose fact a check stumbles over is left out, and named."""
         found = (
-            check.verdict(facts)
+            _verdict(check, facts)
             for index, check in enumerate(CHECKS)
             for facts in self._compared(check, self._facts.get(index, {}))
         )
@@ -59,6 +60,30 @@ class Facts:
             groups.setdefault(self._profiles[host], {})[host] = fact
         return [groups[profile] for profile in sorted(groups)]
 
+
+def _verdict(check: Check, facts: dict[str, Fact]) -> list[FabricFinding]:
+    try:
+        return list(check.verdict(facts))
+    except Exception as error:
+        reason = blame(error)
+    culprits = tuple(host for host, fact in facts.items() if not _bears(check, {host: fact})) or tuple(
+        host for host in facts if _bears(check, {other: fact for other, fact in facts.items() if other != host})
+    )
+    rest = {host: fact for host, fact in facts.items() if host not in (culprits or facts)}
+    named = FabricFinding(STUMBLED, culprits or tuple(facts), short(reason), unknown=True)
+    return [named, *(_verdict(check, rest) if rest else ())]
+
+
+def _bears(check: Check, facts: Mapping[str, Fact]) -> bool:
+    """Whether a check comes to a verdict over these hosts."""
+    try:
+        tuple(check.verdict(facts))
+    except Exception:
+        return False
+    return True
+
+
+STUMBLED = "fabric.stumbled"
 
 Lossless = tuple[tuple[int, tuple[int, ...]], ...]
 """Each priority that pauses, with the DSCPs that lead to it."""

@@ -13,11 +13,15 @@ Fact = Hashable
 
 @dataclass(frozen=True)
 class FabricFinding:
-    """What the hosts together show; ``hosts`` are those that stand out."""
+    """What the hosts together show; ``hosts`` are those that stand out.
+
+    ``unknown``: these could not be compared. That is not a pass, and not drift either.
+    """
 
     code: str
     hosts: tuple[str, ...]
     evidence: str
+    unknown: bool = False
 
     @property
     def severity(self) -> Severity:

@@ -9,6 +9,7 @@ from gpufab_cli.audit.collect import Collected, Failure, Wants, short
 from gpufab_cli.catalogue import Severity, catalogue
 from gpufab_cli.module_utils import planning
 from gpufab_cli.module_utils.change import Change, Finding, Impact, Path, Pending, Plan, Step, Unknown
+from gpufab_cli.module_utils.claim import Claim, left_drained
 from gpufab_cli.module_utils.desired import wish_digest
 from gpufab_cli.module_utils.features import FEATURES
 from gpufab_cli.module_utils.schema import PciAddress, SchemaError, decode
@@ -116,6 +117,7 @@ def judge(collected: Collected, wants: Wants) -> HostReport:
         return HostReport(collected.host, failure=collected.result)
     snapshot = collected.result
     rows: list[Row] = [_no_root(collected.no_root)] if collected.no_root else []
+    rows += _left_drained(snapshot)
     work: dict[str, Work] = {}
     for feature, want in wants.items():
         found, work[feature] = _judged(feature, snapshot, want)
@@ -156,6 +158,18 @@ def _work(plan: Plan) -> Work:
     if plan.steps or plan.pending:
         return Work.SOME
     return Work.NONE if plan.clean else Work.FINDINGS
+
+
+LEFT_DRAINED = "host.left-drained"
+
+
+def _left_drained(snapshot: Snapshot) -> list[Row]:
+    """What the node itself says: from whatever folder it was drained, every operator learns of it."""
+    if isinstance(snapshot.claim, Unknown):
+        return [Row(Kind.UNKNOWN, LEFT_DRAINED, "", reason=short(snapshot.claim.reason))]
+    if isinstance(snapshot.claim, Claim):
+        return [Row(Kind.FINDING, LEFT_DRAINED, "", reason=short(left_drained(snapshot.claim)))]
+    return []
 
 
 def _no_root(reason: str) -> Row:

@@ -5,18 +5,23 @@ their owner only, for they say what runs on the nodes.
 """
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gpufab_cli.audit.collect import Collected, Failed, Failure
+from gpufab_cli import disk
+from gpufab_cli.audit.collect import Collected, Failed, Failure, short
 from gpufab_cli.errors import GpufabError
 from gpufab_cli.module_utils import snapshot
 from gpufab_cli.module_utils.features import SEEN_TYPES
 from gpufab_cli.module_utils.schema import SchemaError, decode, encode
+from gpufab_cli.module_utils.texts import blame, parse_json
 
 FORMAT = 1
+MODE = 0o600
+ANEW = "take it anew with gpufab audit --save"
+LARGEST = 64 << 20
+"""Bytes of a file; what a host sends is cut off at 8 MiB, and indenting makes it longer."""
 
 
 def save(collected: Iterable[Collected], directory: Path) -> Iterator[Collected]:
@@ -27,26 +32,18 @@ def save(collected: Iterable[Collected], directory: Path) -> Iterator[Collected]
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for item in collected:
-            _write(directory / f"{item.host}.json", _text(item))
-            yield item
     except OSError as error:
         raise GpufabError(f"{error.filename}: {error.strerror}") from error
+    for item in collected:
+        disk.replace(directory / f"{item.host}.json", _text(item), MODE)
+        yield item
 
 
 def _text(item: Collected) -> str:
     failure = isinstance(item.result, Failure)
-    result = encode(item.result) if failure else json.loads(snapshot.dumps(item.result))  # type: ignore[arg-type]
     data = {"format": FORMAT, "host": item.host, "no_root": item.no_root}
-    return json.dumps({**data, "failure" if failure else "snapshot": result}, indent=1, sort_keys=True) + "\n"
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_suffix(".new")
-    temporary.unlink(missing_ok=True)
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
-        stream.write(text)
-    temporary.replace(path)
+    found = {**data, "failure" if failure else "snapshot": encode(item.result)}
+    return json.dumps(found, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
 def load(directory: Path, hosts: Iterable[str]) -> Iterator[Collected]:
@@ -55,6 +52,8 @@ def load(directory: Path, hosts: Iterable[str]) -> Iterator[Collected]:
     Raises:
         GpufabError: there is no such directory, or nothing was saved there.
     """
+    if directory.exists() and not directory.is_dir():
+        raise GpufabError(f"{directory}: not a directory", "gpufab audit --save DIR writes one")
     if not any(directory.glob("*.json")):
         raise GpufabError(f"{directory}: no saved snapshots", "gpufab audit --save DIR writes them")
     for host in hosts:
@@ -63,14 +62,19 @@ def load(directory: Path, hosts: Iterable[str]) -> Iterator[Collected]:
 
 def _load(path: Path, host: str) -> Collected:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        return _collected(host, data)
+        raw = disk.read(path, LARGEST)
+        if len(raw) > LARGEST:
+            raise SchemaError(f"larger than {LARGEST >> 20} MiB")
+        return _collected(host, parse_json(raw.decode("utf-8")))
     except FileNotFoundError:
         return Collected(host, Failure(Failed.MISSING, f"there is no {path}"))
-    except OSError as error:
-        return Collected(host, Failure(Failed.GARBAGE, f"{path}: {error.strerror}"))
-    except (ValueError, TypeError, KeyError) as error:
-        return Collected(host, Failure(Failed.GARBAGE, f"{path}: {error}", "take it anew with gpufab audit --save"))
+    except GpufabError as error:
+        return Collected(host, Failure(Failed.GARBAGE, error.message))
+    except Exception as error:  # a file that was spoilt is its own host's matter, however it was
+        why = str(error) if isinstance(error, ValueError) else blame(error)
+        return Collected(
+            host, Failure(Failed.GARBAGE, f"{path}: {short(why)}", "take it anew with gpufab audit --save")
+        )
 
 
 def _collected(host: str, data: Any) -> Collected:

@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from gpufab_cli.commands.options import collect_options, fabric_option, format_option, limit_option
-from gpufab_cli.errors import GpufabError, did_you_mean
+from gpufab_cli.errors import Exit, GpufabError, did_you_mean
 from gpufab_cli.report.console import print_json, progress, results, tell_skipped
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from gpufab_cli.apply.effects import Doors
     from gpufab_cli.apply.rollout import Ways
     from gpufab_cli.audit.audit import AuditReport
-    from gpufab_cli.fabric.fabric import Fabric
+    from gpufab_cli.compile.fabric import Fabric, Whole
     from gpufab_cli.module_utils.change import Impact
     from gpufab_cli.spec.rollout import Rollout
 
@@ -90,6 +91,14 @@ def _portion(_: click.Context, __: click.Parameter, value: str | None) -> str | 
     metavar="SECONDS",
     help="How long error counters must stand still after a batch. [default: rollout.soak_s]",
 )
+@click.option(
+    "--step-timeout",
+    type=click.IntRange(1, 86400),
+    default=600,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long one role's module may take on one host; package managers have half an hour at least.",
+)
 @click.option("--no-verify", is_flag=True, help="Go on to the next batch without gpufab verify.")
 @collect_options
 @format_option
@@ -108,6 +117,7 @@ def command(
     canary: str | None,
     batch: str | None,
     soak: int | None,
+    step_timeout: int,
     no_verify: bool,
     forks: int,
     timeout: float,
@@ -132,15 +142,21 @@ def command(
     Impacts: traffic, link-flap, vf-loss, gpu-reset, service-restart, driver-reload, firmware-reset, reboot,
     management-port. No step reboots a node: what takes a reboot is pending until somebody makes one.
 
-    Exit codes: 0 in sync, 1 drift, pending, refused or failed, 2 usage or spec error, 3 only unknown or unreachable.
+    Consent is --allow of this command line alone: role variables such as roce_allow are for plain Ansible. Each host
+    to be disturbed is claimed on its node before it is drained: another apply leaves it alone. HUP, INT and TERM end
+    hooks and playbook, and keep what is drained on record: gpufab apply goes on from there, gpufab resume gives back.
+
+    Exit codes: 0 in sync, 1 drift, pending, refused, failed or interrupted, 2 usage or spec error, 3 only unknown or
+    unreachable.
     """
     from gpufab_cli.apply.apply import Request
     from gpufab_cli.apply.effects import Doors
-    from gpufab_cli.fabric.fabric import load_fabric
+    from gpufab_cli.compile.fabric import limited, load_whole
 
-    declared = load_fabric(fabric, limit)
+    whole = load_whole(fabric)
+    declared = limited(whole, limit)
     tell_skipped(declared.skipped)
-    _refuse_stale(fabric)
+    _refuse_stale(whole)
     request = Request(
         check=check,
         allow=allow,
@@ -149,6 +165,7 @@ def command(
         full=full,
         forks=forks,
         connect_seconds=timeout,
+        step_seconds=step_timeout,
     )
     told = declared.rollout.model_copy(update=_filled(batch=batch, soak_s=soak, verify=False if no_verify else None))
     report = _roll_out(declared, request, context.find_object(Doors) or Doors(), told, canary)
@@ -162,10 +179,10 @@ def _named(patterns: tuple[str, ...], fabric: "Fabric") -> tuple[str, ...]:
     return tuple(host for pattern in patterns for host in select(pattern, tuple(fabric.wants)))
 
 
-def _refuse_stale(fabric: Path) -> None:
+def _refuse_stale(whole: "Whole") -> None:
     from gpufab_cli.outputs.render import inventory_changes
 
-    found = inventory_changes(fabric)
+    found = inventory_changes(whole)
     if found:
         raise GpufabError(
             f"the rendered inventory is stale: {len(found)} files differ", "run gpufab render, review, apply"
@@ -184,37 +201,65 @@ def _portions(told: "Rollout", canary: str | None, hosts: tuple[str, ...]) -> "P
 
 
 @contextmanager
-def _leaving_none_unmentioned(service: "Service", hosts: tuple[str, ...]) -> Iterator[None]:
-    """Name the hosts that are drained when an apply does not come to its end."""
-    from gpufab_cli.fabric.hostlist import fold
+def interruptible(service: "Service") -> Iterator[None]:
+    """End all that runs for this apply when it is interrupted, and say in one line which hosts are how far."""
+    from gpufab_cli.apply import interrupts
+    from gpufab_cli.apply.drain import running
+    from gpufab_cli.apply.states import summary
 
-    try:
-        yield
-    except BaseException:
-        drained = service.drained(hosts)
-        if drained:
-            progress(f"still drained: {fold(drained)}; the next gpufab apply gives back those that it finds in sync")
-        raise
+    def far() -> str:
+        states = service.states.all()
+        return summary(states, states)
+
+    advice = "gpufab apply goes on from here, gpufab resume HOST gives one back"
+    with interrupts.handled():
+        try:
+            yield
+        except interrupts.InterruptedApply as error:
+            running.end_all()
+            told = f"{far()}; {advice}" if far() else "no host is drained"
+            raise GpufabError(f"interrupted by {error}: {told}", exit_code=Exit.DRIFT) from None
+        except BaseException:
+            running.end_all()
+            if far():
+                progress(f"still drained: {far()}; {advice}")
+            raise
 
 
 def _roll_out(
     fabric: "Fabric", request: "Request", doors: "Doors", told: "Rollout", canary: str | None
 ) -> "ApplyReport":
     from gpufab_cli.apply.apply import new_run
-    from gpufab_cli.apply.drain import Service
+    from gpufab_cli.apply.claims import Claims
+    from gpufab_cli.apply.drain import Service, running
     from gpufab_cli.apply.rollout import rollout
 
-    hosts = tuple(fabric.wants)
-    service = Service(fabric.path.parent, fabric.drain, fabric.resume, doors.command)
+    hosts, run = tuple(fabric.wants), new_run(fabric)
+    service = Service(fabric.path.parent, fabric.drain, fabric.resume, doors.command, run)
     portions, ways = _portions(told, canary, hosts), _ways(fabric, doors, told, request.connect_seconds, request.forks)
-    with _leaving_none_unmentioned(service, hosts):
-        return rollout(fabric, request, portions, ways=ways, service=service, run=new_run(fabric))
+    if request.check:
+        return rollout(fabric, request, portions, ways=ways, service=service, run=run)
+    with interruptible(service), service.states.locked(run.id) as lock, running.keeping(lock):
+        claims = Claims(
+            fabric.targets,
+            doors.execute,
+            run,
+            seconds=request.connect_seconds,
+            forks=request.forks,
+            drained=service.managed,
+            ended=service.states.ended,
+        )
+        try:
+            ways = replace(ways, claims=claims)
+            return rollout(fabric, request, portions, ways=ways, service=service, run=run)
+        finally:
+            claims.close()
 
 
 def _ways(fabric: "Fabric", doors: "Doors", told: "Rollout", timeout: float, forks: int) -> "Ways":
     from gpufab_cli.apply.rollout import Ways
     from gpufab_cli.audit.audit import audit
-    from gpufab_cli.audit.collect import collect
+    from gpufab_cli.audit.collect import collect, unlocked
     from gpufab_cli.audit.counters import soak
     from gpufab_cli.audit.waive import Waivers
     from gpufab_cli.reach.jump_limit import forks_through
@@ -223,7 +268,7 @@ def _ways(fabric: "Fabric", doors: "Doors", told: "Rollout", timeout: float, for
     waivers = Waivers.of(fabric.waivers)
 
     def look(part: "Fabric") -> "AuditReport":
-        collected = collect(part.jobs, doors.execute, seconds=timeout, forks=forks)
+        collected = chain(unlocked(part.unlocked), collect(part.jobs, doors.execute, seconds=timeout, forks=forks))
         report = audit(collected, part.wants, waivers=waivers, profiles=part.profiles)
         progress(f"audit: {told_of(report)}")
         return report

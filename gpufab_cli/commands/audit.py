@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from gpufab_cli.audit.audit import AuditReport
     from gpufab_cli.audit.collect import Collected
     from gpufab_cli.audit.judge import HostReport
-    from gpufab_cli.fabric.fabric import Fabric
+    from gpufab_cli.compile.fabric import Fabric
 
 
 @click.command()
@@ -59,7 +60,7 @@ def command(
     Exit codes: 0 in sync, 1 drift or a finding, 2 usage or spec error, 3 only unknown or unreachable.
     """
     from gpufab_cli.apply.effects import Doors
-    from gpufab_cli.fabric.fabric import load_fabric
+    from gpufab_cli.compile.fabric import load_fabric
 
     if save and origin:
         raise GpufabError("--save and --from exclude each other", "saved snapshots are saved already")
@@ -67,29 +68,47 @@ def command(
     tell_skipped(declared.skipped)
     doors = context.find_object(Doors) or Doors()
     report = _audit(declared, _collected(declared, doors, timeout=timeout, forks=forks, save=save, origin=origin))
+    if origin is None:
+        report = _with_left_drained(report, fabric)
     _show(report, output)
     if junit is not None:
         _write(junit, report)
     return report.exit_code
 
 
+def _with_left_drained(report: "AuditReport", fabric: Path) -> "AuditReport":
+    """Name the hosts that an apply from this folder has drained and not given back."""
+    from gpufab_cli.apply.left import noted, unsaid
+    from gpufab_cli.apply.states import States
+
+    states = States(fabric.parent)
+    if states.busy():
+        progress("an apply is at work in this folder: what it has drained is not named as left drained")
+        return report
+    known = states.all()
+    report = noted(report, known)
+    for host, words in unsaid(report, known).items():
+        progress(f"left drained: {host}: {words}")
+    return report
+
+
 def _collected(
     fabric: "Fabric", doors: "Doors", *, timeout: float, forks: int, save: Path | None, origin: Path | None
 ) -> "Iterator[Collected]":
     from gpufab_cli.audit import saved
-    from gpufab_cli.audit.collect import collect
+    from gpufab_cli.audit.collect import collect, unlocked
 
     if origin is not None:
-        return saved.load(origin, fabric.wants)
+        return chain(unlocked(fabric.unlocked), saved.load(origin, fabric.wants))
     collected = collect(fabric.jobs, doors.execute, seconds=timeout, forks=forks)
-    return saved.save(collected, save) if save is not None else collected
+    return chain(unlocked(fabric.unlocked), saved.save(collected, save) if save is not None else collected)
 
 
 def _audit(fabric: "Fabric", collected: "Iterable[Collected]") -> "AuditReport":
     from gpufab_cli.audit.audit import audit
     from gpufab_cli.audit.waive import Waivers
 
-    with _watching(len(fabric.wants)) as watch:
+    with _watching(len(fabric.wants) + len(fabric.unlocked)) as watch:
         return audit(collected, fabric.wants, watch, Waivers.of(fabric.waivers), fabric.profiles)
 
 

@@ -127,7 +127,7 @@ def _connection(**said: Any) -> "Connection":
 
 
 def _write(drafted: "Drafted", fabric: Path, lock: Path) -> None:
-    from gpufab_cli.outputs.files import replace
+    from gpufab_cli.disk import replace
     from gpufab_cli.spec.lock import dump
 
     replace(fabric, drafted.fabric)

@@ -70,20 +70,19 @@ def command(fabric: Path, output: str, **given: Any) -> int:
         return _judge(given["judge"], given["packages"], output)
     if not given["program"]:
         raise click.MissingParameter(param_type="argument", param_hint="'PROGRAM...'")
+    from gpufab_cli.fabric.resolve import load_resolved
     from gpufab_cli.launch import job, words
-    from gpufab_cli.spec.load import load
-    from gpufab_cli.spec.lock import load_lock
 
     if given["start"] and given["launcher"] != "mpirun":
         raise GpufabError(f"--run starts mpirun, not {given['launcher']}", "leave --run out and run what is printed")
-    spec = load(fabric)
+    resolved = load_resolved(fabric)
     flags = tuple(f"--{name}" for name in ("gpus", "nics") if given[name])
     if flags and not given["bind"]:
         raise GpufabError(f"{flags[0]} is gpufab-bind's", "leave --no-bind out")
     request = job.Request(
         given["program"], given["limit"], given["ranks"], flags if given["bind"] else None, given["environment"]
     )
-    made = job.make(spec, load_lock(fabric), request)
+    made = job.make(resolved, request)
     options = words.Options(
         release=int(given["release"] or words.FIVE),
         mpirun=given["mpirun"],
@@ -95,7 +94,7 @@ def command(fabric: Path, output: str, **given: Any) -> int:
         if name in made.environment:
             progress(f"{name} is one for all hosts here: names differ between hosts, and files there tell each its own")
     if given["start"]:
-        return _start(spec, fabric, made, options, asked=given["release"] is not None)
+        return _start(resolved.spec, fabric, made, options, asked=given["release"] is not None)
     lines = words.lines(made, given["launcher"], options)
     if given["hostfile"]:
         _write(given["hostfile"], words.hostfile(made))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpufab_cli.commands.look import look
-from gpufab_cli.commands.options import collect_options, fabric_option
+from gpufab_cli.commands.options import collect_options, fabric_option, limit_option
 from gpufab_cli.errors import Exit, GpufabError
 from gpufab_cli.report.console import progress
 
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 @click.option(
     "--update", multiple=True, metavar="HOST", help="Lock a host anew, after a device was replaced; repeatable."
 )
+@limit_option
 @click.option("--check", is_flag=True, help="Write nothing; print the differences and exit 1 if there are any.")
 @collect_options
-def command(fabric: Path, update: tuple[str, ...], check: bool, forks: int, timeout: float) -> int:
+def command(
+    *, fabric: Path, update: tuple[str, ...], limit: str | None, check: bool, forks: int, timeout: float
+) -> int:
     """Pin the devices of each host, in fabric.lock.yml beside fabric.yml.
 
     Nodes are only read. Hosts that are locked stay as they are, so that a missing or replaced device is found by the
@@ -33,16 +36,19 @@ def command(fabric: Path, update: tuple[str, ...], check: bool, forks: int, time
     \b
     Examples:
       gpufab lock
+      gpufab lock --limit gpu017      now that it answers; no other host is asked
       gpufab lock --update gpu017     after a card was replaced
       gpufab lock --check
     """
+    from gpufab_cli.fabric.host_pattern import select
     from gpufab_cli.fabric.targets import targets
     from gpufab_cli.spec.draft import draft, wanted_hosts
     from gpufab_cli.spec.load import load
     from gpufab_cli.spec.lock import load_lock
 
     spec, lock = load(fabric), load_lock(fabric)
-    wanted = {host.name for host in wanted_hosts(spec, lock, update)}
+    chosen = select(limit, tuple(host.name for host in spec.in_state("active", "maintenance")))
+    wanted = {host.name for host in wanted_hosts(spec, lock, update)} & set(chosen)
     found, failures = look(
         {target.host: target for target in targets(spec, fabric.parent) if target.host in wanted}, forks, timeout
     )
@@ -57,7 +63,7 @@ def command(fabric: Path, update: tuple[str, ...], check: bool, forks: int, time
 
 def _write(fabric: Path, old: "Lock", new: "Lock", *, check: bool) -> bool:
     """Show the differences on stdout, write them unless told not to, and say whether there are any."""
-    from gpufab_cli.outputs.files import replace
+    from gpufab_cli.disk import replace
     from gpufab_cli.spec.lock import dump, lock_path
 
     path = lock_path(fabric)

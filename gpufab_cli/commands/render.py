@@ -27,17 +27,26 @@ def command(fabric: Path, check: bool, diff: bool) -> Exit:
       gpufab render
       gpufab render --check            in CI: is the committed inventory stale?
       gpufab render -f pod1/fabric.yml --diff
+
+    A host that is not locked is in no managed group; all others are rendered.
+
+    Exit codes: 0 rendered, 1 --check found differences, 2 usage or spec error, 3 rendered without a host that is not
+    locked.
     """
     from gpufab_cli.outputs.files import write
-    from gpufab_cli.outputs.render import changes
+    from gpufab_cli.outputs.render import rendered
+    from gpufab_cli.report.console import progress
 
-    found = changes(fabric)
+    made = rendered(fabric)
+    found = made.changes
     if check or diff:
         _print_diff(found, fabric.parent)
     if not check:
         write(fabric.parent, found)
-    click.echo(_summary(found, check=check), err=True)
-    return Exit.DRIFT if check and found else Exit.IN_SYNC
+    progress(_summary(found, check=check))
+    for host, why in made.unlocked.items():
+        progress(f"{host}: in no managed group: {why.words}")
+    return Exit.DRIFT if check and found else Exit.UNKNOWN if made.unlocked else Exit.IN_SYNC
 
 
 def _print_diff(changes: "tuple[FileChange, ...]", root: Path) -> None:

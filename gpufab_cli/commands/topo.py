@@ -90,6 +90,7 @@ def command(
 
 
 def _layout(host: str | None, fabric: Path, origin: Path | None, timeout: float, doors: "Doors") -> "Layout":
+    from gpufab_cli.fabric.resolve import locked_rails
     from gpufab_cli.topology import sources
 
     if origin is not None and not origin.is_dir():
@@ -99,8 +100,8 @@ def _layout(host: str | None, fabric: Path, origin: Path | None, timeout: float,
     if host is None:
         raise GpufabError("no host is named", "gpufab topo HOST, or --from FILE")
     if origin is not None:
-        return sources.from_saved(origin, host, _locked(fabric, host))
-    found, doubts = sources.from_host(_target(fabric, host), _locked(fabric, host), doors.execute, timeout)
+        return sources.from_saved(origin, host, locked_rails(fabric, host))
+    found, doubts = sources.from_host(_target(fabric, host), locked_rails(fabric, host), doors.execute, timeout)
     for doubt in doubts:
         progress(f"{host}: {doubt}")
     return found
@@ -114,14 +115,6 @@ def _target(fabric: Path, host: str) -> "Target":
     if host not in reached:
         raise GpufabError(f"no host {host!r} in {fabric}", did_you_mean(host, reached))
     return reached[host]
-
-
-def _locked(fabric: Path, host: str) -> dict[str, str]:
-    """The rails that the lock pins on a host, by PCI address; none where there is no fabric.yml."""
-    from gpufab_cli.spec.lock import load_lock
-
-    known = load_lock(fabric).hosts.get(host)
-    return {port.pci: rail for rail, port in known.ports.items()} if known else {}
 
 
 def _draw(found: "Layout", path: Path) -> None:

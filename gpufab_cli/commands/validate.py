@@ -1,5 +1,6 @@
 """``gpufab validate``: is fabric.yml right, and what does it say?"""
 
+from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,6 @@ import click
 from gpufab_cli.commands.options import fabric_option, format_option
 
 if TYPE_CHECKING:
-    from gpufab_cli.spec.lock import Lock
     from gpufab_cli.spec.model import FabricSpec, Qos
 
 
@@ -25,11 +25,10 @@ def command(fabric: Path, output: str) -> None:
       gpufab validate
       gpufab validate -f inventory/lab/fabric.yml --format json
     """
+    from gpufab_cli.fabric.resolve import locked_hosts
     from gpufab_cli.spec.load import load
-    from gpufab_cli.spec.lock import load_lock
 
-    spec, lock = load(fabric), load_lock(fabric)
-    summary = summarise(spec, lock)
+    summary = summarise(load(fabric), locked_hosts(fabric))
     if output == "json":
         from gpufab_cli.report.console import print_json
 
@@ -38,8 +37,8 @@ def command(fabric: Path, output: str) -> None:
         _print(summary)
 
 
-def summarise(spec: "FabricSpec", lock: "Lock") -> dict[str, Any]:
-    """What a fabric says in short, as plain data."""
+def summarise(spec: "FabricSpec", locked: Container[str]) -> dict[str, Any]:
+    """What a fabric, and which of its hosts are locked, says in short, as plain data."""
     return {
         "fabric": spec.name,
         "networks": [
@@ -60,7 +59,7 @@ def summarise(spec: "FabricSpec", lock: "Lock") -> dict[str, Any]:
         ],
         "hosts": {state: len(spec.in_state(state)) for state in ("active", "maintenance", "absent")},
         "overridden": sum(bool(spec.host_entries[host.entry].override) for host in spec.hosts),
-        "locked": sum(host.name in lock.hosts for host in spec.in_state("active")),
+        "locked": sum(host.name in locked for host in spec.in_state("active")),
         "accepted": [
             {"code": waiver.code, "hosts": waiver.hosts, "rail": waiver.rail, "expires": str(waiver.expires)}
             for waiver in spec.accept

@@ -26,14 +26,14 @@ def command(fabric: Path, limit: str | None, expression: str, junit: Path | None
       gpufab verify --limit gpu[001-004] -k 'pfc or ets'
       gpufab verify --junit verify.xml --format json
     """
+    from gpufab_cli.compile.fabric import load_fabric
     from gpufab_cli.report.console import print_json, progress
     from gpufab_cli.report.verify import data, show
-    from gpufab_cli.verify.expected import expected
     from gpufab_cli.verify.results import exit_code
     from gpufab_cli.verify.run import run
 
-    nodes = expected(fabric, limit)
-    progress(f"verifying {len(nodes)} hosts")
+    declared = load_fabric(fabric, limit)
+    progress(f"verifying {len(declared.wants)} hosts")
     results = run(fabric, limit=limit, expression=expression, junit=junit)
     if output == "json":
         print_json(data(results))

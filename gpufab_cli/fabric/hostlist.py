@@ -3,15 +3,21 @@
 import re
 from collections.abc import Iterable, Sequence
 
-_LAST_NUMBER = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL)
+_LAST_NUMBER = re.compile(r"([^0-9]*)([0-9]+)(.*)", re.DOTALL)
+"""Of a name that is read from its end: so the time that it takes does not grow with the square of the length."""
+
+_DIGITS = 18
+"""A longer number is a text: Python refuses to convert thousands of digits."""
 
 
 def fold(names: Iterable[str]) -> str:
     """The names, those that differ in their last number folded; in the order of the first of each."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name in dict.fromkeys(names):
-        match = _LAST_NUMBER.fullmatch(name)
-        head, number, tail = match.groups() if match else (name, "", "")
+        match = _LAST_NUMBER.fullmatch(name[::-1])
+        tail, number, head = (part[::-1] for part in match.groups()) if match else ("", "", name)
+        if len(number) > _DIGITS:
+            head, number, tail = name, "", ""
         groups.setdefault((head, tail), []).append(number)
     return ",".join(f"{head}{_numbers(numbers)}{tail}" for (head, tail), numbers in groups.items())
 

@@ -5,8 +5,8 @@ import difflib
 import sys
 from pathlib import Path
 
+from gpufab_cli.disk import replace
 from gpufab_cli.gen.files import files
-from gpufab_cli.outputs.files import replace
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -12,6 +12,7 @@ from gpufab_cli.gen.fabric import fabric_page
 from gpufab_cli.gen.options import Options, documented, options
 from gpufab_cli.gen.pages import PAGES, Page
 from gpufab_cli.intent.compile import FEATURES as MANAGED
+from gpufab_cli.intent.needs import FAILED, LAST_TASK, needs
 from gpufab_cli.intent.roles import role
 from gpufab_cli.module_utils.ansible_module import CONSENT
 from gpufab_cli.module_utils.features import FEATURES
@@ -42,10 +43,12 @@ if __name__ == "__main__":
 '''
 _PLAYS = """\
 # One play a role, in the order in which features build on one another. gpufab apply fills the insync groups with the
-# hosts that need nothing; without them everything runs everywhere.
+# hosts that need nothing; without them everything runs everywhere. A role that fails on a host keeps from it what needs
+# that role, and nothing else; the last play fails the host for it.
 """
 _CONSENT = """\
-# Consent is given for a whole run, by gpufab apply or with -e; a site may also set these by host or group.
+# For plain Ansible: consent is given with -e, or a site sets these by host or group. gpufab apply goes by its own
+# --allow and --busy-ok alone, whatever is set here.
 """
 
 _RETURNS = {
@@ -99,18 +102,47 @@ def _entry(package: str) -> str:
 
 def _site() -> str:
     """A play for each feature that a fabric can manage: of the others no inventory has a group."""
-    plays = [
-        {
-            "name": PAGES[name].title,
-            "hosts": f"{name}:!insync_{name}",
-            "gather_facts": False,
-            "any_errors_fatal": False,
-            "tags": [name],
-            "roles": [{"role": f"gpufab.fabric.{role(name)}"}],
-        }
-        for name in MANAGED
-    ]
-    return _dump(plays, _PLAYS).replace("\n- name", "\n\n- name").replace("---\n\n", "---\n")
+    return _dump([*map(_play, MANAGED), _verdict()], _PLAYS).replace("\n- name", "\n\n- name")
+
+
+def _play(name: str) -> Any:
+    """A role whose failure keeps from a host what needs it, and nothing else."""
+    without = "".join(f":!{FAILED}{needed}" for needed in needs(name))
+    return {
+        "name": PAGES[name].title,
+        "hosts": f"{name}:!insync_{name}{without}",
+        "gather_facts": False,
+        "any_errors_fatal": False,
+        "tags": [name],
+        "tasks": [
+            {
+                "name": PAGES[name].title,
+                "block": [
+                    {
+                        "name": f"Role {role(name)}",
+                        "ansible.builtin.import_role": {"name": f"{COLLECTION}.{role(name)}"},
+                    }
+                ],
+                "rescue": [{"name": "Note that it failed", "ansible.builtin.group_by": {"key": f"{FAILED}{name}"}}],
+            }
+        ],
+    }
+
+
+def _verdict() -> Any:
+    return {
+        "name": LAST_TASK,
+        "hosts": f"{FAILED}*",
+        "gather_facts": False,
+        "any_errors_fatal": False,
+        "tags": ["always"],
+        "tasks": [
+            {
+                "name": LAST_TASK,
+                "ansible.builtin.fail": {"msg": "A role failed on this host; why, it has said where it did."},
+            }
+        ],
+    }
 
 
 def _meta(page: Page) -> Any:
@@ -229,7 +261,9 @@ def _readme(page: Page) -> str:
         f"# Role {role(page.feature)}\n\n{page.title}.\n\n{text}\n\n"
         f"`gpufab render` writes the variables; the role is {shape} of `gpufab.fabric.{page.feature}`.\n\n"
         f"## Variables\n\n| Variable | Type | |\n| --- | --- | --- |\n{rows}\n"
-        f"Of a run, usually given by `gpufab apply`:\n\n| Variable | Type | |\n| --- | --- | --- |\n{shared}"
+        "Of a run. `gpufab apply` gives them itself, whatever the site has set; "
+        "for plain Ansible a site may set them:\n\n"
+        f"| Variable | Type | |\n| --- | --- | --- |\n{shared}"
     )
 
 

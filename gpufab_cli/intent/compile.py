@@ -1,8 +1,10 @@
-"""A fabric → what each feature is told about each host."""
+"""A resolved fabric → what each feature is told about each host."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from gpufab_cli.errors import GpufabError, SpecErrors
+from gpufab_cli.errors import GpufabError, NotLockedError, SpecErrors
+from gpufab_cli.fabric.model import Resolved, ResolvedHost
 from gpufab_cli.intent.addresses import duplicates
 from gpufab_cli.intent.dvfs import dvfs_want
 from gpufab_cli.intent.gpu_stack import gpu_stack_want
@@ -13,47 +15,56 @@ from gpufab_cli.intent.nccl_env import nccl_env_want
 from gpufab_cli.intent.node import node_want
 from gpufab_cli.intent.numa import numa_want
 from gpufab_cli.intent.packages import nccl_want, ofed_want
-from gpufab_cli.intent.roce import roce_rails, roce_want
+from gpufab_cli.intent.roce import roce_want
 from gpufab_cli.intent.sriov import firmware_want, kernel_want, sriov_want
-from gpufab_cli.spec.lock import FILE_NAME, Lock
-from gpufab_cli.spec.model import FabricSpec, Host
 
-FEATURES = (
-    "node",
-    "kernel",
-    "ofed",
-    "nccl",
-    "firmware",
-    "roce",
-    "links",
-    "sriov",
-    "dvfs",
-    "gpu_stack",
-    "limits",
-    "numa",
-    "nccl_env",
-    "mpi",
-)
+_WANTS: Mapping[str, Callable[[Resolved, ResolvedHost], Any]] = {
+    "kernel": kernel_want,
+    "ofed": ofed_want,
+    "nccl": nccl_want,
+    "firmware": firmware_want,
+    "roce": roce_want,
+    "links": links_want,
+    "sriov": sriov_want,
+    "dvfs": dvfs_want,
+    "gpu_stack": gpu_stack_want,
+    "limits": limits_want,
+    "numa": numa_want,
+    "nccl_env": nccl_env_want,
+    "mpi": mpi_want,
+}
+"""What each feature is told about a host; None where it is not managed. ``node`` is told which of them are."""
+
+FEATURES = ("node", *_WANTS)
 """The features that a fabric can manage, in the order in which the roles run."""
-
-SHOWN = 5  # names in an error message
 
 Wants = dict[str, Any]
 """What one host is told, by feature."""
 
 
-def compile_wants(spec: FabricSpec, lock: Lock) -> dict[str, Wants]:
-    """The wants of every active host, by name. Hosts in maintenance and absent ones are told nothing.
+class Compiled(dict[str, Wants]):
+    """What each active host is told, by name; ``unlocked`` says of which nobody can tell, and why."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unlocked: dict[str, NotLockedError] = {}
+
+
+def compile_wants(fabric: Resolved) -> Compiled:
+    """The wants of every active host. Hosts in maintenance are told nothing.
+
+    A host of which the lock lacks a device, or all, holds up no other: at bring-up some do not answer yet.
 
     Raises:
-        GpufabError: hosts are not in the lock, or (SpecErrors) it lacks a device of a host, for every such host.
+        SpecErrors: what hosts are to have contradicts the devices that they have.
     """
-    _check_locked(spec, lock)
-    wants: dict[str, Wants] = {}
+    wants = Compiled()
     errors: list[GpufabError] = []
-    for host in spec.in_state("active"):
+    for host in fabric.active:
         try:
-            wants[host.name] = _host_wants(spec, lock, host)
+            wants[host.name] = _host_wants(fabric, host)
+        except NotLockedError as error:
+            wants.unlocked[host.name] = error
         except GpufabError as error:
             errors.append(error)
     errors += duplicates({host: found["sriov"] for host, found in wants.items() if "sriov" in found})
@@ -62,28 +73,9 @@ def compile_wants(spec: FabricSpec, lock: Lock) -> dict[str, Wants]:
     return wants
 
 
-def _check_locked(spec: FabricSpec, lock: Lock) -> None:
-    unlocked = [host.name for host in spec.in_state("active") if host.name not in lock.hosts]
-    if unlocked:
-        names = ", ".join(unlocked[:SHOWN]) + (", ..." if len(unlocked) > SHOWN else "")
-        raise GpufabError(f"{FILE_NAME}: {len(unlocked)} hosts are not in it: {names}", "run gpufab lock")
-
-
-def _host_wants(spec: FabricSpec, lock: Lock, host: Host) -> Wants:
-    wants: Wants = {
-        "kernel": kernel_want(spec, lock, host),
-        "ofed": ofed_want(spec, host),
-        "nccl": nccl_want(spec, host),
-        "firmware": firmware_want(spec, lock, host),
-        "roce": roce_want(spec, lock, host) if roce_rails(spec, host) else None,
-        "links": links_want(spec, lock, host),
-        "sriov": sriov_want(spec, lock, host),
-        "dvfs": dvfs_want(spec, lock, host),
-        "gpu_stack": gpu_stack_want(spec, host),
-        "limits": limits_want(spec, host),
-        "numa": numa_want(spec, lock, host),
-        "nccl_env": nccl_env_want(spec, lock, host),
-        "mpi": mpi_want(spec, lock, host),
-    }
-    managed = {feature: want for feature, want in wants.items() if want is not None}
-    return {"node": node_want(spec, managed), **managed}
+def _host_wants(fabric: Resolved, host: ResolvedHost) -> Wants:
+    error = fabric.unlocked.get(host.name) or fabric.wrong.get(host.name)
+    if error is not None:
+        raise error
+    wants = {feature: want for feature, of in _WANTS.items() if (want := of(fabric, host)) is not None}
+    return {"node": node_want(fabric.spec, wants), **wants}

@@ -1,44 +1,44 @@
 """Clocks and power of one host: what the profile wants, at the GPUs that the lock pins."""
 
-from gpufab_cli.errors import GpufabError
+from gpufab_cli.errors import NotLockedError
+from gpufab_cli.fabric.model import Resolved, ResolvedHost
 from gpufab_cli.module_utils.dvfs.want import CpuWant, DvfsWant, GpuPolicy, GpuWant, JobsWant
 from gpufab_cli.spec.dvfs import Clocks, Cpu, Gpus, GpuSettings, Jobs
 from gpufab_cli.spec.gpu_models import device_id
-from gpufab_cli.spec.lock import FILE_NAME, Lock
-from gpufab_cli.spec.model import FabricSpec, Host
+from gpufab_cli.spec.lock import FILE_NAME
 
 DEFAULT = "default"
 """Name of the policy that all GPUs follow which are not overridden."""
 
 
-def dvfs_want(spec: FabricSpec, lock: Lock, host: Host) -> DvfsWant | None:
+def dvfs_want(_: Resolved, host: ResolvedHost) -> DvfsWant | None:
     """What the dvfs feature is told about one host; None where its profile says nothing of clocks and power.
 
     Raises:
-        GpufabError: the lock does not hold as many GPUs as the profile says.
+        NotLockedError: the lock does not hold as many GPUs as the profile says.
     """
-    profile = spec.profile_of(host)
+    profile = host.profile
     if profile.gpus is None and profile.cpu is None:
         return None
     gpus = profile.gpus
-    count = _count(gpus, lock, host) if gpus is not None else 0
+    count = _count(gpus, host) if gpus is not None else 0
     return DvfsWant(
         policies=_policies(gpus, count) if gpus is not None else {},
-        gpus=tuple(GpuWant(lock.hosts[host.name].gpus[number].pci, _policy(gpus, number)) for number in range(count)),
+        gpus=tuple(GpuWant(host.gpus[number], _policy(gpus, number)) for number in range(count)),
         device=device_id(gpus.model) if gpus is not None and gpus.model is not None else None,
         cpu=_cpu(profile.cpu) if profile.cpu is not None else None,
         jobs=_jobs(profile.jobs) if profile.jobs is not None else None,
     )
 
 
-def _count(gpus: Gpus, lock: Lock, host: Host) -> int:
-    locked = len(lock.hosts[host.name].gpus) if host.name in lock.hosts else 0
+def _count(gpus: Gpus, host: ResolvedHost) -> int:
+    locked = len(host.gpus)
     wanted = gpus.count if gpus.count is not None else locked
     missing = [number for number in gpus.overrides if number >= locked]
     if locked != wanted or missing or not locked:
         says = f"has {wanted}" if locked != wanted else f"overrides GPU {missing[0]}" if missing else "has GPUs"
         hint = f"run gpufab lock --update {host.name}, or mend gpus: of the profile"
-        raise GpufabError(f"{FILE_NAME}: {locked} GPUs of {host.name}, its profile {says}", hint)
+        raise NotLockedError(f"{FILE_NAME}: {locked} GPUs of {host.name}, its profile {says}", hint)
     return locked
 
 

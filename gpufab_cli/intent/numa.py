@@ -1,28 +1,21 @@
-"""Interrupts, memory and PCI Express of one host: what its profile wants, at the RDMA ports that the lock pins."""
+"""Interrupts, memory and PCI Express of one host: what its profile wants, at its RDMA ports."""
 
-from gpufab_cli.module_utils.identity import plain_guid
+from gpufab_cli.fabric.model import Resolved, ResolvedHost, ResolvedPort
 from gpufab_cli.module_utils.kernel.want import AcsWant
 from gpufab_cli.module_utils.numa import want
-from gpufab_cli.spec.lock import Lock, locked_port
-from gpufab_cli.spec.model import FabricSpec, Host, Rail
 from gpufab_cli.spec.numa import SharedSubnet
 
-RDMA = ("roce", "infiniband")
 ARGUMENT = "kernel-argument"
 SETTING = ("set", ARGUMENT)
 
 
-def numa_want(spec: FabricSpec, lock: Lock, host: Host) -> want.NumaWant | None:
-    """What the numa feature is told about one host; None where its profile says nothing of it.
-
-    Raises:
-        GpufabError: the lock has no device for one of its rails.
-    """
-    wish = spec.profile_of(host).numa
+def numa_want(_: Resolved, host: ResolvedHost) -> want.NumaWant | None:
+    """What the numa feature is told about one host; None where its profile says nothing of it."""
+    wish = host.profile.numa
     if wish is None:
         return None
     return want.NumaWant(
-        ports=tuple(_port(lock, host, rail, position) for position, rail in enumerate(_rails(spec, host))),
+        ports=tuple(_port(port, position) for position, port in enumerate(_rdma(host))),
         irq=wish.irq,
         irqbalance=True if wish.irq is not None else None,
         balancing=wish.balancing,
@@ -37,34 +30,29 @@ def numa_want(spec: FabricSpec, lock: Lock, host: Host) -> want.NumaWant | None:
     )
 
 
-def acs_want(spec: FabricSpec, lock: Lock, host: Host) -> AcsWant | None:
-    """How a host's kernel is to set ACS by itself; None where it is not.
-
-    Raises:
-        GpufabError: the lock has no device for one of its rails.
-    """
-    wish = spec.profile_of(host).numa
+def acs_want(host: ResolvedHost) -> AcsWant | None:
+    """How a host's kernel is to set ACS by itself; None where it is not."""
+    wish = host.profile.numa
     if wish is None or wish.use is None or wish.acs != ARGUMENT:
         return None
-    return AcsWant(wish.use, tuple(locked_port(lock, host, rail).pci for rail in _rails(spec, host)))
+    return AcsWant(wish.use, tuple(port.pin.pci for port in _rdma(host)))
 
 
-def _rails(spec: FabricSpec, host: Host) -> list[Rail]:
-    return [rail for rail in spec.rails(host) if spec.networks[rail.network].transport in RDMA]
+def _rdma(host: ResolvedHost) -> list[ResolvedPort]:
+    return [port for port in host.ports.values() if port.rdma]
 
 
 def _shared(wish: SharedSubnet) -> want.SharedSubnet:
     return want.SharedSubnet(wish.arp_ignore, wish.arp_announce, wish.rp_filter)
 
 
-def _port(lock: Lock, host: Host, rail: Rail, position: int) -> want.PortWant:
-    device = locked_port(lock, host, rail)
+def _port(port: ResolvedPort, position: int) -> want.PortWant:
     return want.PortWant(
-        rail=str(rail),
-        pci=device.pci,
+        rail=port.name,
+        pci=port.pin.pci,
         position=position,
-        mac=device.mac,
-        guid=plain_guid(device.guid) if device.guid else None,
-        serial=device.serial,
-        psid=device.psid,
+        mac=port.pin.mac,
+        guid=port.pin.plain_guid,
+        serial=port.pin.serial,
+        psid=port.pin.psid,
     )

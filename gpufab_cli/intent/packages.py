@@ -1,13 +1,13 @@
 """The packages of one host: what its profile says, as the node core takes it. What they are called the node decides."""
 
+from gpufab_cli.fabric.model import Resolved, ResolvedHost
 from gpufab_cli.module_utils.packages.want import NcclWant, OfedWant, RepositoryWant
-from gpufab_cli.spec.model import FabricSpec, Host
 from gpufab_cli.spec.packages import Repository
 
 
-def ofed_want(spec: FabricSpec, host: Host) -> OfedWant | None:
+def ofed_want(_: Resolved, host: ResolvedHost) -> OfedWant | None:
     """The RDMA stack of a host; None where its profile says nothing of one."""
-    rdma = spec.profile_of(host).rdma
+    rdma = host.profile.rdma
     if rdma is None:
         return None
     return OfedWant(
@@ -21,9 +21,9 @@ def ofed_want(spec: FabricSpec, host: Host) -> OfedWant | None:
     )
 
 
-def nccl_want(spec: FabricSpec, host: Host) -> NcclWant | None:
+def nccl_want(_: Resolved, host: ResolvedHost) -> NcclWant | None:
     """NCCL on a host; None where its profile says nothing of it."""
-    nccl = spec.profile_of(host).nccl
+    nccl = host.profile.nccl
     if nccl is None:
         return None
     repository = _repository(nccl.repository, nccl.version)

@@ -1,55 +1,53 @@
-"""VFs, firmware and kernel arguments of one host: what its profile wants, at the devices that the lock pins."""
+"""VFs, firmware and kernel arguments of one host: what its profile wants."""
 
 from typing import Any
 
-from gpufab_cli.errors import GpufabError
+from gpufab_cli.errors import GpufabError, NotLockedError
+from gpufab_cli.fabric.model import Resolved, ResolvedHost, ResolvedPort
 from gpufab_cli.intent.addresses import vf_guid, vf_mac
 from gpufab_cli.intent.numa import acs_want
 from gpufab_cli.module_utils.firmware import want as firmware
 from gpufab_cli.module_utils.firmware.cards import cards, locked_serial
-from gpufab_cli.module_utils.identity import plain_guid
 from gpufab_cli.module_utils.kernel.want import KernelWant
 from gpufab_cli.module_utils.sriov.want import PortWant, SriovWant, VfWant
-from gpufab_cli.spec.lock import FILE_NAME, Lock, LockedPort, locked_port
-from gpufab_cli.spec.model import FabricSpec, Host, Qos, Rail
+from gpufab_cli.spec.lock import FILE_NAME
+from gpufab_cli.spec.model import Qos
 from gpufab_cli.spec.sriov import Firmware, Kernel, Sriov, VfSettings
 
 
-def sriov_want(spec: FabricSpec, lock: Lock, host: Host) -> SriovWant | None:
+def sriov_want(_: Resolved, host: ResolvedHost) -> SriovWant | None:
     """What the sriov feature is told about one host; None where its profile says nothing of VFs.
 
     Raises:
-        GpufabError: the lock has no device for a rail, or no address that VFs' could be derived from.
+        NotLockedError: the lock has no address of a port that those of its VFs could be derived from.
     """
-    profile = spec.profile_of(host)
+    profile = host.profile
     if not profile.sriov:
         return None
     ports = [
-        _port(spec, vfs, rail, host, locked_port(lock, host, rail))
-        for vfs in profile.sriov
-        for rail in profile.rails_of(vfs.network, vfs.rail)
+        _port(vfs, host, host.port(rail)) for vfs in profile.sriov for rail in profile.rails_of(vfs.network, vfs.rail)
     ]
     asked = [vfs.unmanaged for vfs in profile.sriov if vfs.unmanaged is not None]
     return SriovWant(tuple(sorted(ports, key=lambda port: port.pci)), any(asked) if asked else None)
 
 
-def _port(spec: FabricSpec, vfs: Sriov, rail: Rail, host: Host, device: LockedPort) -> PortWant:
-    infiniband = spec.networks[rail.network].transport == "infiniband"
-    own = device.guid if infiniband else device.mac
+def _port(vfs: Sriov, host: ResolvedHost, port: ResolvedPort) -> PortWant:
+    infiniband = port.transport == "infiniband"
+    own = port.pin.guid if infiniband else port.pin.mac
     if own is None and vfs.addresses == "derived" and vfs.vfs:
         kind = "GUID" if infiniband else "MAC"
-        message = f"{FILE_NAME}: no {kind} of {host.name} {rail}, of which its VFs' would be made"
-        raise GpufabError(message, f"run gpufab lock --update {host.name}")
+        message = f"{FILE_NAME}: no {kind} of {host.name} {port.name}, of which its VFs' would be made"
+        raise NotLockedError(message, f"run gpufab lock --update {host.name}")
     seed = own if vfs.addresses == "derived" else None
     return PortWant(
-        rail=str(rail),
-        pci=device.pci,
+        rail=port.name,
+        pci=port.pin.pci,
         vfs=tuple(_vf(vfs, index, seed, infiniband=infiniband) for index in range(vfs.vfs)),
         autoprobe=vfs.autoprobe,
-        mac=None if infiniband else device.mac,
-        guid=plain_guid(device.guid) if device.guid else None,
-        serial=device.serial,
-        psid=device.psid,
+        mac=None if infiniband else port.pin.mac,
+        guid=port.pin.plain_guid,
+        serial=port.pin.serial,
+        psid=port.pin.psid,
     )
 
 
@@ -70,13 +68,13 @@ def _given(settings: VfSettings) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(settings, name, None)) is not None}
 
 
-def firmware_want(spec: FabricSpec, lock: Lock, host: Host) -> firmware.FirmwareWant | None:
+def firmware_want(fabric: Resolved, host: ResolvedHost) -> firmware.FirmwareWant | None:
     """What the firmware feature is told about one host; None where its profile says nothing of firmware.
 
     Raises:
-        GpufabError: the lock has no device for a rail, or two ports of a card want different values.
+        GpufabError: two ports of a card want different values.
     """
-    profile = spec.profile_of(host)
+    profile = host.profile
     if not profile.firmware:
         return None
     ports: list[firmware.PortWant] = []
@@ -84,7 +82,7 @@ def firmware_want(spec: FabricSpec, lock: Lock, host: Host) -> firmware.Firmware
     for item in profile.firmware:
         versions |= item.versions
         rails = profile.rails_of(item.network, item.rail)
-        ports += [_firmware_port(spec, item, rail, locked_port(lock, host, rail)) for rail in rails]
+        ports += [_firmware_port(fabric, item, host.port(rail)) for rail in rails]
     for card in cards(ports, locked_serial):
         for name, wishes in card.conflicts.items():
             hint = "the ports of a card share its firmware: give both the same value"
@@ -92,23 +90,22 @@ def firmware_want(spec: FabricSpec, lock: Lock, host: Host) -> firmware.Firmware
     return firmware.FirmwareWant(tuple(sorted(ports, key=lambda port: port.pci)), versions or None)
 
 
-def _firmware_port(spec: FabricSpec, item: Firmware, rail: Rail, device: LockedPort) -> firmware.PortWant:
-    network = spec.networks[rail.network]
+def _firmware_port(fabric: Resolved, item: Firmware, port: ResolvedPort) -> firmware.PortWant:
     own = dict(item.port_parameters)
     if item.link_type is not None:
         own["LINK_TYPE"] = {"ethernet": "ETH", "infiniband": "IB"}[item.link_type]
-    if item.qos and network.qos is not None:
-        own |= _qos_parameters(spec.qos[network.qos])
-    port = int(device.pci.rpartition(".")[2]) + 1  # functions of a card are its ports, in order
-    parameters = {**item.parameters, **_vf_parameters(item), **{f"{name}_P{port}": v for name, v in own.items()}}
+    if item.qos and port.qos is not None:
+        own |= _qos_parameters(fabric.spec.qos[port.qos])
+    number = int(port.pin.pci.rpartition(".")[2]) + 1  # functions of a card are its ports, in order
+    parameters = {**item.parameters, **_vf_parameters(item), **{f"{name}_P{number}": v for name, v in own.items()}}
     return firmware.PortWant(
-        rail=str(rail),
-        pci=device.pci,
+        rail=port.name,
+        pci=port.pin.pci,
         parameters=dict(sorted(parameters.items())),
-        mac=device.mac,
-        guid=plain_guid(device.guid) if device.guid else None,
-        serial=device.serial,
-        psid=device.psid,
+        mac=port.pin.mac,
+        guid=port.pin.plain_guid,
+        serial=port.pin.serial,
+        psid=port.pin.psid,
     )
 
 
@@ -127,14 +124,10 @@ def _qos_parameters(qos: Qos) -> dict[str, str]:
     return found
 
 
-def kernel_want(spec: FabricSpec, lock: Lock, host: Host) -> KernelWant | None:
-    """What the kernel feature is told about one host; None where its profile says nothing of the kernel nor of ACS.
-
-    Raises:
-        GpufabError: the lock has no device for a rail whose bridges count.
-    """
-    profile = spec.profile_of(host)
+def kernel_want(_: Resolved, host: ResolvedHost) -> KernelWant | None:
+    """What the kernel feature is told about one host; None where its profile says nothing of the kernel nor of ACS."""
+    profile = host.profile
     kernel = profile.kernel or Kernel()
     if profile.kernel is None and (profile.numa is None or profile.numa.acs is None):
         return None
-    return KernelWant(kernel.iommu, kernel.arguments, acs_want(spec, lock, host))
+    return KernelWant(kernel.iommu, kernel.arguments, acs_want(host))

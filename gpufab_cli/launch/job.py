@@ -1,12 +1,13 @@
-"""A fabric and its lock → what a launcher must be told of a job. Pure: no host is asked."""
+"""A resolved fabric → what a launcher must be told of a job. Pure: no host is asked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpufab_cli.errors import GpufabError
 from gpufab_cli.fabric.host_pattern import select
-from gpufab_cli.spec.lock import FILE_NAME, Lock
-from gpufab_cli.spec.model import FabricSpec, Host, Profile
+from gpufab_cli.fabric.model import Resolved, ResolvedHost
+from gpufab_cli.spec.lock import FILE_NAME
+from gpufab_cli.spec.model import Profile
 
 BIND = "/usr/local/bin/gpufab-bind"
 """What feature mpi installs."""
@@ -65,22 +66,22 @@ class Request:
     environment: Mapping[str, str] | None = None
 
 
-def make(spec: FabricSpec, lock: Lock, request: Request) -> Job:
+def make(fabric: Resolved, request: Request) -> Job:
     """The job.
 
     Raises:
         GpufabError: there are no hosts, or none of their GPUs is locked.
     """
-    active = {host.name: host for host in spec.in_state("active")}
+    active = {host.name: host for host in fabric.active}
     hosts = in_order([active[name] for name in select(request.limit, tuple(active))])
-    profiles = [spec.profile_of(host) for host in hosts]
+    profiles = [host.profile for host in hosts]
     bind = (BIND, *request.bind) if request.bind is not None else ()
     if bind and not all(profile.mpi is not None for profile in profiles):
         names = ", ".join(host.name for host, profile in zip(hosts, profiles, strict=True) if profile.mpi is None)
         raise GpufabError(f"{BIND} is not kept on {names}", "mpi: in the profile has it installed; or --no-bind")
     sockets = _sockets(profiles)
     return Job(
-        places=tuple(Place(host.name, host.address, request.ranks or _gpus(lock, host)) for host in hosts),
+        places=tuple(Place(host.name, host.address, request.ranks or _gpus(host)) for host in hosts),
         program=(*bind, *request.program),
         environment={**dict.fromkeys(SOCKETS if sockets else (), ",".join(sockets)), **(request.environment or {})},
         sockets=sockets,
@@ -88,17 +89,16 @@ def make(spec: FabricSpec, lock: Lock, request: Request) -> Job:
     )
 
 
-def in_order(hosts: Sequence[Host]) -> list[Host]:
+def in_order(hosts: Sequence[ResolvedHost]) -> list[ResolvedHost]:
     """Hosts of one leaf together, leaves in the order of the file; those whose leaf is not told come last."""
     leaves = {leaf: number for number, leaf in enumerate(dict.fromkeys(host.leaf for host in hosts if host.leaf))}
     return sorted(hosts, key=lambda host: leaves.get(host.leaf or "", len(leaves)))
 
 
-def _gpus(lock: Lock, host: Host) -> int:
-    count = len(lock.hosts[host.name].gpus) if host.name in lock.hosts else 0
-    if not count:
+def _gpus(host: ResolvedHost) -> int:
+    if not host.gpus:
         raise GpufabError(f"{FILE_NAME}: no GPU of {host.name}", "run gpufab lock, or give --ranks N")
-    return count
+    return len(host.gpus)
 
 
 def _sockets(profiles: Sequence[Profile]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from .feature import Applies
 from .host import Host, HostError
 from .journal import Run
 from .schema import SchemaError, decode, encode
+from .time_limit import time_limit
 
 CONSENT: Dict[str, Any] = {
     "allow": {
@@ -17,21 +18,34 @@ CONSENT: Dict[str, Any] = {
         "elements": "str",
         "choices": [impact.value for impact in Impact],
         "default": [],
-        "description": "Impacts that are consented to; a step with any other is reported and not made.",
+        "description": (
+            "Impacts that are consented to; a step with any other is reported and not made. "
+            "gpufab apply gives those of its own --allow, whatever a site has set."
+        ),
     },
     "busy_ok": {
         "type": "bool",
         "default": False,
-        "description": "Make steps with impact although the node is in use.",
+        "description": "Make steps with impact although the node is in use. gpufab apply gives its own --busy-ok.",
     },
     "run": {
         "type": "dict",
         "default": {},
-        "description": "Who asks, for the journal on the node: id, user, spec.",
+        "description": "Who asks, for the journal on the node, and what gpufab apply tells its modules besides.",
         "options": {
             "id": {"type": "str", "default": "", "description": "Id of the run."},
             "user": {"type": "str", "default": "", "description": "Who started it."},
             "spec": {"type": "str", "default": "", "description": "Digest of fabric.yml and its lock."},
+            "claimed": {
+                "type": "bool",
+                "default": False,
+                "description": "Make steps with impact only while this run's claim on the node lives.",
+            },
+            "seconds": {
+                "type": "int",
+                "default": 0,
+                "description": "After so many seconds the module ends itself and fails; 0 waits for ever.",
+            },
         },
     },
 }
@@ -55,7 +69,8 @@ def run(module: Any, feature: Applies) -> None:
     consent = {key: params.pop(key) for key in CONSENT}
     try:
         want = decode(feature.want_type, without_none(params), feature.name)
-        outcome = converge(Host(), feature, want, order_of(consent, module.check_mode))
+        with time_limit(seconds_of(consent)):
+            outcome = converge(Host(), feature, want, order_of(consent, module.check_mode))
     except (SchemaError, HostError) as error:
         module.fail_json(msg=str(error))
         return
@@ -83,12 +98,19 @@ def _words(results: Iterable[StepResult]) -> str:
 
 def order_of(consent: Mapping[str, Any], check: bool) -> Order:
     """The order that a module's arguments come to."""
+    run = consent["run"] or {}
     return Order(
         check=check,
         allow=frozenset(Impact(name) for name in consent["allow"]),
         busy_ok=consent["busy_ok"],
-        run=Run(**{key: value or "" for key, value in (consent["run"] or {}).items()}),
+        run=Run(**{key: run.get(key) or "" for key in ("id", "user", "spec")}),
+        claimed=bool(run.get("claimed")),
     )
+
+
+def seconds_of(consent: Mapping[str, Any]) -> int:
+    """How long the module may take; 0: for ever."""
+    return int((consent["run"] or {}).get("seconds") or 0)
 
 
 def without_none(value: Any) -> Any:

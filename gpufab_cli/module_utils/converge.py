@@ -7,16 +7,16 @@ import enum
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Tuple, Union
 
-from . import access, before, desired, idle, journal, planning, record
+from . import access, before, claim, desired, idle, journal, planning, record
 from .change import Change, Finding, Impact, Path, Pending, Plan, Step, Unknown
 from .devices import Devices, renamed
 from .devices import gather as gather_devices
 from .feature import Applies
-from .host import Host, HostError
+from .host import NODE_LOCK, Host, HostError
 from .snapshot import Snapshot
 from .texts import blame
 
-LOCK = "/run/gpufab.lock"
+LOCK = NODE_LOCK
 LOCK_SECONDS = 120.0
 
 
@@ -44,6 +44,8 @@ class Order:
     """Nobody is there to consent or to look: the kept wish is not written anew, remembered management ports are left
     alone, no device holds up another, and nothing waits for a disk that cannot be written."""
     run: journal.Run = field(default_factory=journal.Run)
+    claimed: bool = False
+    """The run has claimed the node, and makes a step with impact only as long as it has."""
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,10 @@ class _Pass:
         missing = sorted(impact.value for impact in (step.impact | self._remembered_impact(step)) - self._order.allow)
         if missing:
             return self._result(step, Status.REFUSED, "needs --allow " + ",".join(missing))
+        if step.impact and not self._order.restore:
+            theirs = claim.in_the_way(self._host, self._order.run.id, needed=self._order.claimed)
+            if theirs:
+                return self._result(step, Status.BUSY, theirs)
         if step.impact and not self._order.busy_ok:
             return self._busy(step)
         return None

@@ -36,6 +36,8 @@ __all__ = [
 
 QUERY_SECONDS = 10.0
 RUN_SECONDS = 60.0
+NODE_LOCK = "/run/gpufab.lock"
+"""Held by who changes the node: apply, restore, and a claim while it is taken."""
 USERS_BYTES = 1 << 18  # characters of a user's file that are read; NCCL's own are far smaller
 
 Text = Union[str, Absent, Unknown]
@@ -175,6 +177,10 @@ class Reader(StatReader):
         """Seconds since the epoch."""
         return time.time()
 
+    def uptime(self) -> float:
+        """Seconds since the boot, by a clock that nobody sets."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
 
 class Host(Reader):
     """A node that may be changed. Every method raises :class:`HostError` with what failed."""
@@ -235,11 +241,9 @@ class Host(Reader):
 
     def symlink(self, path: str, target: str) -> None:
         """Make ``path`` a symbolic link to ``target``, replacing what is there."""
-        temporary = f"{self._path(path)}.{os.getpid()}.gpufab"
         with _failing("link", path):
             self._make_folders(path)
-            os.symlink(target, temporary)
-            os.replace(temporary, self._path(path))
+            writing.link(self._path(path), target)
 
     def remove(self, path: str) -> None:
         """Remove a file or link; one that is already gone is fine."""

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any, Dict, Mapping
 
-from . import access, desired, journal, record
-from .change import Plan
+from . import access, claim, desired, journal, record
+from .change import ABSENT, Plan
 from .devices import gather as gather_devices
 from .feature import Feature
 from .host import Reader
@@ -42,7 +42,16 @@ def take(
         kernel=_line(host, "/proc/sys/kernel/osrelease"),
         cut_off=journal.cut_off(host) if host.uid() == 0 else (),  # nobody else may read it, which is told anyway
         modes=access.read(host) if access.FEATURE in wants else {},
+        claim=left_behind(host),
     )
+
+
+def left_behind(host: Reader) -> claim.Found:
+    """A claim that is over and was never given back; one that lives is its own run's affair."""
+    found = claim.read(host)
+    if not isinstance(found, claim.Claim):
+        return found
+    return found if found.drained and not claim.left(host, found) else ABSENT
 
 
 def plan(feature: Feature, snapshot: Snapshot, want: Any, *, keep: bool = True) -> Plan:

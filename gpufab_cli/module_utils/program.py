@@ -1,9 +1,9 @@
-"""The program in the zip: ``collect`` for the audit, ``counters`` during an apply, ``restore`` at boot.
+"""The program in the zip: ``collect`` for the audit, ``counters`` and ``claim`` for an apply, ``restore`` at boot.
 
 ``collect`` reads wishes as JSON on stdin and prints one snapshot behind a marker line, so that a talkative login shell
-does no harm; ``counters`` likewise the error counters of ports, and ``topology`` the devices and NVLinks. ``restore``
-brings back the wishes kept on the node; it is what the systemd units start. Each verb imports its own: all of it is
-compiled anew whenever the program starts.
+does no harm; ``counters`` likewise the error counters of ports, ``claim`` who has the node, and ``topology`` the
+devices and NVLinks. ``restore`` brings back the wishes kept on the node; it is what the systemd units start. Each verb
+imports its own: all of it is compiled anew whenever the program starts.
 """
 
 import os
@@ -16,7 +16,10 @@ from .texts import parse_json
 
 MARKER = "--- gpufab snapshot 1 ---"
 OK, FAILED, USAGE = 0, 1, 2
-_WORDS = "collect | counters | topology | restore early|late | restore device PCI | job begin|end|sweep | bind PROGRAM"
+_WORDS = (
+    "collect | counters | topology | claim | restore early|late | restore device PCI | job begin|end|sweep | "
+    "bind PROGRAM"
+)
 
 
 def collect(host: Reader, stdin: TextIO, stdout: TextIO) -> int:
@@ -63,6 +66,13 @@ def _counters() -> int:
     return OK if counters.answer(Reader(), sys.stdin, sys.stdout, MARKER) else USAGE
 
 
+def _claim() -> int:
+    """How an apply keeps another from disturbing a node at the same time."""
+    from . import claim
+
+    return OK if claim.answer(Host(), sys.stdin, sys.stdout, MARKER) else USAGE
+
+
 def _topology() -> int:
     """What ``gpufab topo`` asks for."""
     from .topology import report
@@ -103,6 +113,8 @@ def main(argv: List[str]) -> int:
         return collect(Reader(), sys.stdin, sys.stdout)
     if argv == ["counters"]:
         return _counters()
+    if argv == ["claim"]:
+        return _claim()
     if argv == ["topology"]:
         return _topology()
     if argv[:1] == ["job"] and " ".join(argv[1:]) in _JOBS:

@@ -69,6 +69,9 @@ def run(argv: Sequence[str], seconds: float, stdin: str = "") -> Output:
     except subprocess.TimeoutExpired as error:
         _kill(process)
         raise HangError(f"{' '.join(argv)} did not answer within {seconds:.0f} s") from error
+    except BaseException:  # the module's own time is over
+        _kill(process)
+        raise
     return Output(process.returncode, plain(stdout), plain(stderr))
 
 

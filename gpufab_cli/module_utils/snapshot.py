@@ -4,7 +4,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Mapping, Tuple, Union
 
-from .change import Absent, Unknown
+from .change import ABSENT, Absent, Unknown
+from .claim import Found
 from .devices import Devices
 from .journal import CutOffs
 from .record import Record
@@ -38,6 +39,8 @@ class Snapshot:
     """The steps that the node's journal shows as begun and not ended."""
     modes: Dict[str, Union[int, Absent, Unknown]] = field(default_factory=dict)
     """Permission bits of what users must reach and of gpufab's own folders; only where the node itself is looked at."""
+    claim: Found = ABSENT
+    """The claim of an apply that is over and has left the node drained."""
 
 
 MOST = 6 << 20

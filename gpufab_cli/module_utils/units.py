@@ -4,6 +4,7 @@ from typing import Dict, Sequence, Tuple, Union
 
 from .change import Unknown
 from .host import Reader
+from .queries import ORDERED
 
 Block = Dict[str, str]
 
@@ -32,8 +33,8 @@ def show(
 
 
 def after(host: Reader) -> Union[Dict[str, Tuple[str, ...]], Unknown]:
-    """Every unit that systemd knows of, and the units that it comes after."""
-    output = host.query("systemctl", "show", "--property=Id,After", "*")
+    """Every unit that systemd knows of and that may come after another, and the units that it comes after."""
+    output = host.query("systemctl", "show", "--property=Id,After", *ORDERED)
     if isinstance(output, Unknown):
         return output
     if output.rc != 0:

@@ -5,11 +5,17 @@ A full or failing disk takes a part of what it is given (write(2)), and hardened
 
 import errno
 import os
+import re
+import time
 from contextlib import suppress
 
 PRIVATE = "/var/lib/gpufab"
 """Only root may look into this folder of gpufab's, and into those below it."""
 PUBLIC_MODE, PRIVATE_MODE = 0o755, 0o700
+
+
+CLOCK_SECONDS = 60.0
+"""By so much a clock may have been set since a file was written, without the file seeming older than the boot."""
 
 
 def folder_mode(path: str) -> int:
@@ -35,7 +41,7 @@ def make_folders(root: str, path: str) -> None:
 
 def replace(target: str, content: bytes, mode: int) -> None:
     """Replace a regular file as a whole: readers see the old content or the new, also after a power cut."""
-    temporary = f"{target}.{os.getpid()}.gpufab"
+    temporary = _temporary(target)
     try:
         with open(temporary, "wb") as stream:
             os.fchmod(stream.fileno(), mode)  # before there is anything to read
@@ -43,10 +49,54 @@ def replace(target: str, content: bytes, mode: int) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, target)
-    except OSError:
+    except BaseException:
         discard(temporary)
         raise
     _sync_directory(os.path.dirname(target))
+
+
+def link(path: str, target: str) -> None:
+    """Make ``path`` a symbolic link to ``target`` in one move, whatever is there."""
+    temporary = _temporary(path)
+    try:
+        os.symlink(target, temporary)
+        os.replace(temporary, path)
+    except BaseException:
+        discard(temporary)
+        raise
+
+
+def _temporary(target: str) -> str:
+    """Name the file that becomes the target, and remove those that killed writes of the same target have left."""
+    folder, name = os.path.split(target)
+    names = re.compile(re.escape(name) + r"\.([0-9]+)\.gpufab")
+    mine = target + "." + str(os.getpid()) + ".gpufab"
+    with suppress(FileNotFoundError):
+        for entry in os.listdir(folder or "."):
+            match = names.fullmatch(entry)
+            path = os.path.join(folder, entry)
+            with suppress(OSError):
+                if match and (path == mine or left_behind(int(match.group(1)), os.lstat(path).st_mtime)):
+                    discard(path)
+    return mine
+
+
+def left_behind(pid: int, written: float) -> bool:
+    """Tell whether nobody writes a temporary file any more.
+
+    Args:
+        pid: of the process that made it.
+        written: when it was last written, in seconds since the epoch.
+    """
+    if written < time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) - CLOCK_SECONDS:
+        return True  # before this boot: the number is another process's by now
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:
+        return False  # it is there, and somebody else's
+    return False
 
 
 def append(target: str, line: bytes, mode: int) -> None:

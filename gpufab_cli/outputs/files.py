@@ -2,11 +2,11 @@
 
 import difflib
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpufab_cli.disk import replace
 from gpufab_cli.errors import GpufabError, SpecErrors
 
 
@@ -38,8 +38,12 @@ def compare(root: Path, files: Mapping[str, str], header: str) -> tuple[FileChan
         header: what each of gpufab's files there starts with; no other file is touched.
 
     Raises:
-        SpecErrors: files without gpufab's header are in the way; they are the site's.
+        SpecErrors: files without gpufab's header are in the way; they are the site's. Or a folder is a link: what is
+            written through it would lie elsewhere.
     """
+    links = sorted({folder for name in files for folder in _folders(root, name) if folder.is_symlink()})
+    if links:
+        raise SpecErrors([_link(path) for path in links])
     wanted = {root / name: text for name, text in files.items()}
     current = {path: text for path in _files(root) if (text := _ours(path, header)) is not None}
     foreign = [path for path in wanted if path not in current and (path.exists() or path.is_symlink())]
@@ -67,23 +71,6 @@ def write(root: Path, changes: Iterable[FileChange]) -> None:
             raise GpufabError(f"{change.path}: {error.strerror}") from error
 
 
-def replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all; who reads it sees the old text or the new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 def _files(root: Path) -> Iterator[Path]:
     """Every regular file below a directory; links are followed nowhere."""
     for directory, _, names in os.walk(root):
@@ -106,6 +93,17 @@ def _foreign(path: Path) -> GpufabError:
     return GpufabError(
         f"{path}: not written by gpufab", "move it away; the site's own variables go in a file beside it"
     )
+
+
+def _folders(root: Path, name: str) -> Iterator[Path]:
+    """The folders below the root that lead to a file."""
+    parents = Path(name).parents
+    return (root / parent for parent in parents if parent != Path())
+
+
+def _link(path: Path) -> GpufabError:
+    hint = "make it a folder; the site's own files may lie in it"
+    return GpufabError(f"{path}: a link to {path.readlink()}, and nothing is written through one", hint)
 
 
 def _drop_empty(directory: Path, root: Path) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+from gpufab_cli.fabric.model import Resolved
 from gpufab_cli.intent.compile import Wants
-from gpufab_cli.spec.model import FabricSpec
 
 
 class OutputFormat(Protocol):
@@ -22,10 +22,10 @@ class OutputFormat(Protocol):
     def header(self) -> str:
         """The text that each of its files begins with. Files that begin otherwise are the site's own."""
 
-    def render(self, spec: FabricSpec, wants: Mapping[str, Wants]) -> Mapping[str, str]:
+    def render(self, fabric: Resolved, wants: Mapping[str, Wants]) -> Mapping[str, str]:
         """Write every file: path relative to the folder → text. Pure; the same fabric gives the same text.
 
         Args:
-            spec: the fabric.
+            fabric: the resolved fabric.
             wants: what each active host is told, by host and feature.
         """

@@ -9,6 +9,7 @@ import contextlib
 import logging
 import os
 import random
+import re
 import selectors
 import shlex
 import signal
@@ -37,18 +38,16 @@ NO_STATUS = -1
 """What paramiko gives for the exit status of a command that ended without one."""
 
 _CHUNK = 65536
+_QUOTED = 160
 
-# What OpenSSH says when a connection fails or ends before login.
-_CHANCE = (
-    "kex_exchange_identification",
-    "banner exchange",
-    "Connection refused",
-    "Connection timed out",
-    "Connection reset by",
-    "Connection closed by",
-    "No route to host",
-    "Temporary failure in name resolution",
-    "stdio forwarding failed",
+# Whole lines of OpenSSH's own log, and such as begin or end so. It is apart from stderr, on which the node and each
+# program on the way print, and ssh escapes in it whatever it quotes of them: nobody else can begin a line there.
+_CHANGED = re.compile(r"@ +WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! +@")
+_UNVERIFIED = re.compile(r"Host key verification failed\.")
+_DENIED = re.compile(r"\S+@\S+: Permission denied \([a-z,-]*\)\.")
+_CHANCE = re.compile(  # a connection that fails or ends before login
+    r"(kex_exchange_identification|banner exchange|Connection (reset|closed) by ).*"
+    r"|ssh: .*: (Connection refused|Connection timed out|No route to host|Temporary failure in name resolution)"
 )
 
 # What paramiko's threads have to say about a connection that broke would land on the operator's terminal.
@@ -164,7 +163,7 @@ def _transport(*arguments: Any, **options: Any) -> paramiko.Transport:
 
 def _is_chance(error: Exception) -> bool:
     """Whether a login broke off before anything was decided. paramiko has no type of its own for a missing banner."""
-    banner = isinstance(error, paramiko.SSHException) and "protocol banner" in str(error)
+    banner = isinstance(error, paramiko.SSHException) and str(error).startswith("Error reading SSH protocol banner")
     return banner or isinstance(error, (EOFError, ConnectionError))
 
 
@@ -260,9 +259,14 @@ def _read(channel: paramiko.Channel, clock: Clock) -> Result:
     return Result(status, bytes(stdout), stderr)
 
 
-def ssh_argv(target: Target, argv: Sequence[str], seconds: float) -> list[str]:
-    """The command line of the ssh program: never a prompt, never an unknown host key, no master left behind."""
+def ssh_argv(target: Target, argv: Sequence[str], seconds: float, log: str = "") -> list[str]:
+    """The command line of the ssh program: never a prompt, never an unknown host key, no master left behind.
+
+    Args:
+        log: a file for its errors, which then are not on stderr between what the host prints there.
+    """
     config = ("-F", str(target.ssh_config)) if target.ssh_config else ()
+    logged = ("-E", log, "-o", "LogLevel=ERROR") if log else ()
     options = (
         "BatchMode=yes",
         "StrictHostKeyChecking=yes",
@@ -270,7 +274,7 @@ def ssh_argv(target: Target, argv: Sequence[str], seconds: float) -> list[str]:
         f"ConnectTimeout={max(1, int(seconds))}",
     )
     return [
-        *("ssh", "-T", *config),
+        *("ssh", "-T", *config, *logged),
         *(word for option in options for word in ("-o", option)),
         *arguments(target),
         shlex.join(argv),
@@ -280,20 +284,19 @@ def ssh_argv(target: Target, argv: Sequence[str], seconds: float) -> list[str]:
 def _program(target: Target, argv: Sequence[str], stdin: bytes, clock: Clock, connected: Callable[[], None]) -> Result:
     """Run the ssh program; ``connected`` is called when the host has said something."""
     left = clock.left("starting ssh")
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors, tempfile.NamedTemporaryFile() as log:
         given.write(stdin)
         given.seek(0)
-        process = subprocess.Popen(
-            ssh_argv(target, argv, left), stdin=given, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
-        )
+        command = ssh_argv(target, argv, left, log.name)
+        process = subprocess.Popen(command, stdin=given, stdout=subprocess.PIPE, stderr=errors, start_new_session=True)
         try:
             stdout, cut = _read_program(process, clock, connected)
         finally:
             _end(process)
         errors.seek(0)
-        stderr = errors.read(_CHUNK)
+        stderr, told = errors.read(_CHUNK), log.read(_CHUNK)
     if process.returncode == SSH_FAILED:
-        raise _refused(stderr.decode("utf-8", "replace"))
+        raise _refused(_lines(told), _lines(stderr))
     return Result(process.returncode, stdout, stderr, cut)
 
 
@@ -336,16 +339,26 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         process.stdout.close()
 
 
-def _refused(stderr: str) -> UnreachableError:
-    """What ssh said when it gave up, with a hint for what only the operator can mend."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    last = lines[-1] if lines else "ssh failed without a word"
-    if "IDENTIFICATION HAS CHANGED" in stderr:
+def _lines(said: bytes) -> list[str]:
+    return [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+
+
+def _refused(log: Sequence[str], stderr: Sequence[str]) -> UnreachableError:
+    """Why ssh gave up, by its own log, with a hint for what only the operator can mend.
+
+    What others may have printed, on stderr, is quoted and nothing is concluded from it. With an empty log the status
+    may be that of the command itself.
+    """
+    quoted = f"{stderr[-1][:_QUOTED]!r}" if stderr else "nothing"
+    if not log:
+        return UnreachableError(f"ended with status {SSH_FAILED} and said {quoted}")
+    if any(_CHANGED.fullmatch(line) for line in log):
         return UnreachableError(
             "host key has changed", "if the node was installed anew, replace its line in known_hosts"
         )
-    if "Host key verification failed" in stderr:
+    if any(_UNVERIFIED.fullmatch(line) for line in log):
         return UnreachableError("host key is not known", "add the node's key to the known_hosts file of ssh_config")
-    if "Permission denied" in stderr:
-        return UnreachableError(last, "check user and key in fabric.yml and its ssh_config")
-    return LostError(last) if any(words in stderr for words in _CHANCE) else UnreachableError(last)
+    if _DENIED.fullmatch(log[-1]):
+        return UnreachableError(log[-1], "check user and key in fabric.yml and its ssh_config")
+    words = log[-1] + (f"; somebody on the way said {quoted}" if stderr else "")
+    return LostError(words) if any(_CHANCE.fullmatch(line) for line in log) else UnreachableError(words)

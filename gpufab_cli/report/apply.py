@@ -21,6 +21,7 @@ from gpufab_cli.module_utils.schema import encode
 from gpufab_cli.report.audit import json as audit_json
 from gpufab_cli.report.audit import table as audit_table
 from gpufab_cli.report.audit.table import counted
+from gpufab_cli.terminal import said
 
 FORMAT = 1
 
@@ -68,7 +69,8 @@ def _stop_data(stop: Stop | None) -> dict[str, Any] | None:
 
 def _outcome_data(outcome: Outcome) -> dict[str, Any]:
     found: dict[str, Any] = {"steps": [_step_data(result) for result in outcome.steps]}
-    return {**found, "problem": outcome.problem, "unreachable": outcome.unreachable}
+    found |= {"problem": outcome.problem, "unreachable": outcome.unreachable}
+    return {**found, "held": outcome.held, "not_begun": dict(outcome.not_begun)}
 
 
 def _step_data(result: StepResult) -> dict[str, Any]:
@@ -84,7 +86,7 @@ def show(report: ApplyReport, console: Console, *, diff: bool) -> None:
         title = "now → would be" if report.check else "was → is"
         audit_table.show_rows(_changed_rows(report), console, title)
     for sentence in _sentences(report):
-        console.print(Text(sentence))
+        console.print(said(sentence))
     if report.check and report.rounds:
         console.print(Text(_summary(report)))
         return
@@ -103,7 +105,8 @@ def _table(report: ApplyReport) -> Table:
     for lines, hosts in groups.items():
         name = Text(fold(hosts), style="bold")
         for line in lines:
-            table.add_row(name, Text(line.ending, style=_STYLES.get(line.ending, "red")), line.steps, Text(line.reason))
+            ending = Text(line.ending, style=_STYLES.get(line.ending, "red"))
+            table.add_row(name, ending, said(line.steps), said(line.reason))
             name = Text("")
         table.add_section()
     return table
@@ -116,6 +119,10 @@ def _lines(outcome: Outcome) -> Iterator[Line]:
         groups.setdefault((result.status.value, result.reason), []).append(result.step.name)
     if outcome.problem:
         groups.setdefault(("unreachable" if outcome.unreachable else "failed", outcome.problem), [])
+    for feature, why in outcome.not_begun.items():
+        groups.setdefault(("not-begun", why), []).append(feature)
+    if outcome.held:
+        groups.setdefault(("not-begun", outcome.held), [])
     if not groups:
         yield Line("nothing", "", "the roles found nothing to do")
     for (ending, reason), names in sorted(groups.items(), key=lambda item: _ORDER.index(item[0][0])):

@@ -1,5 +1,6 @@
 """What commands print: results on stdout, progress on stderr. rich is imported when a table or a bar is drawn."""
 
+import contextlib
 import json
 import sys
 from collections import Counter
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpufab_cli.terminal import printable, said
+from gpufab_cli.module_utils.schema import encode
+from gpufab_cli.terminal import one_line, said
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,8 +27,14 @@ def results(width: int | None = None) -> "Console":
     """
     from rich.console import Console
 
+    class Piped(Console):
+        """One whose reader may go: that ends the command as it ends others, and is no exit of rich's own."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
     columns = width or (None if sys.stdout.isatty() else PIPED_WIDTH)
-    return Console(width=columns, highlight=False, markup=False, emoji=False)
+    return Piped(width=columns, highlight=False, markup=False, emoji=False)
 
 
 def print_table(
@@ -46,7 +54,7 @@ def print_table(
 
 def print_json(data: Any) -> None:
     """Print a result as JSON."""
-    click.echo(json.dumps(data, indent=2))
+    click.echo(json.dumps(encode(data), indent=2, allow_nan=False))
 
 
 def tell_skipped(hosts: Sequence[str]) -> None:
@@ -58,8 +66,9 @@ def tell_skipped(hosts: Sequence[str]) -> None:
 
 
 def progress(line: str) -> None:
-    """Tell on stderr what is going on."""
-    click.echo(printable(line), err=True)
+    """Tell on stderr, in one line, what is going on. Nobody may be there to hear it: that ends no run."""
+    with contextlib.suppress(OSError, ValueError):
+        click.echo(one_line(line), err=True)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -108,6 +109,22 @@ def entry_faults(entry: "HostEntry") -> Iterator[Fault]:
         names, addresses = len(ranges.expand(entry.name)), len(ranges.expand(entry.address))
         if names != addresses:
             yield Fault(("address",), f"{addresses} addresses for {names} names", "both ranges must be as long")
+
+
+def not_too_many(entries: Any) -> Any:
+    """Return what stands under hosts; it is counted before any of it is written out.
+
+    Raises:
+        ValueError: it is more hosts in all than any fabric has.
+    """
+    total = 0
+    for entry in entries if isinstance(entries, (list, tuple)) else ():
+        name = entry.get("name") if isinstance(entry, dict) else None
+        with suppress(ValueError):  # told at its own line
+            total += ranges.count(name) if isinstance(name, str) else 0
+    if total > ranges.MAX_HOSTS:
+        raise ValueError(f"{total} hosts in all, more than {ranges.MAX_HOSTS}")
+    return entries
 
 
 def reference_faults(spec: "FabricSpec") -> Iterator[Fault]:

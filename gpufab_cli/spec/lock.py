@@ -6,12 +6,10 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from gpufab_cli.errors import GpufabError
 from gpufab_cli.module_utils.schema import MacAddress, PciAddress
 from gpufab_cli.spec.base import Model
 from gpufab_cli.spec.faults import Fault, raise_any
 from gpufab_cli.spec.load import load_model
-from gpufab_cli.spec.model import Host, Rail
 from gpufab_cli.spec.text import OneLine, dumps
 from gpufab_cli.spec.types import Guid, HostName, RailName, SerialNumber
 
@@ -106,15 +104,3 @@ def _host_data(host: LockedHost) -> dict[str, Any]:
     ports = {rail: OneLine(port.model_dump(exclude_none=True)) for rail, port in host.ports.items()}
     gpus = [gpu.model_dump(exclude_none=True) for gpu in host.gpus]
     return {key: value for key, value in (("ports", ports), ("gpus", gpus)) if value}
-
-
-def locked_port(lock: Lock, host: Host, rail: Rail) -> LockedPort:
-    """The device of a host's rail.
-
-    Raises:
-        GpufabError: the lock does not have it.
-    """
-    found = lock.hosts[host.name].ports.get(str(rail)) if host.name in lock.hosts else None
-    if found is None:
-        raise GpufabError(f"{FILE_NAME}: no device for {host.name} {rail}", f"run gpufab lock --update {host.name}")
-    return found

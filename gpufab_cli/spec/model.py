@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from gpufab_cli.module_utils.roce.want import Takeover
 from gpufab_cli.module_utils.schema import Dscp, Priority, Range
@@ -273,7 +273,7 @@ class FabricSpec(Model):
     """QoS profiles of RoCE networks, by name."""
     profiles: Annotated[dict[Name, Profile], NotEmpty]
     """The kinds of hosts, by name."""
-    host_entries: Annotated[tuple[HostEntry, ...], NotEmpty, Field(alias="hosts")]
+    host_entries: Annotated[tuple[HostEntry, ...], NotEmpty, BeforeValidator(checks.not_too_many), Field(alias="hosts")]
     """The hosts, one by one or in ranges."""
     connection: Connection = Connection()
     """How every host is reached, by Ansible and by the audit alike."""

@@ -1,12 +1,26 @@
 """Ranges as people write them for racks of equal machines: ``gpu[001-032]``, ``10.0.0.[11-42]``, ``0-7``."""
 
 import itertools
+import math
 import re
+from dataclasses import dataclass
 
 MAX_HOSTS = 100_000  # far more than any fabric has; a slip such as [1-1000000000] must not fill the memory
 
 _GROUP = re.compile(r"\[([^\[\]]*)\]")
 _SPAN = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+
+
+def count(text: str) -> int:
+    """Count the strings that a pattern stands for, without writing them out.
+
+    Raises:
+        ValueError: a bracket without its partner, or a range that is empty or runs backwards.
+    """
+    pieces = _GROUP.split(text)
+    if any(char in piece for piece in pieces[::2] for char in "[]"):
+        raise ValueError(f"{text!r} has an unpaired bracket")
+    return math.prod(sum(map(len, _spans(piece))) for piece in pieces[1::2])
 
 
 def expand(text: str) -> tuple[str, ...]:
@@ -17,15 +31,10 @@ def expand(text: str) -> tuple[str, ...]:
     Raises:
         ValueError: a bracket without its partner, a range that is empty or runs backwards, or too many strings.
     """
-    pieces = _GROUP.split(text)
-    if any(char in piece for piece in pieces[::2] for char in "[]"):
-        raise ValueError(f"{text!r} has an unpaired bracket")
-    options = [_spans(piece) if index % 2 else (piece,) for index, piece in enumerate(pieces)]
-    count = 1
-    for option in options:
-        count *= len(option)
-    if count > MAX_HOSTS:
+    if count(text) > MAX_HOSTS:
         raise ValueError(f"{text!r} is more than {MAX_HOSTS} hosts")
+    pieces = _GROUP.split(text)
+    options = [_numbers(piece) if index % 2 else (piece,) for index, piece in enumerate(pieces)]
     return tuple("".join(parts) for parts in itertools.product(*options))
 
 
@@ -35,11 +44,29 @@ def numbers(text: str) -> tuple[int, ...]:
     Raises:
         ValueError: as :func:`expand`.
     """
-    return tuple(int(item) for item in _spans(text))
+    if sum(map(len, _spans(text))) > MAX_HOSTS:
+        raise ValueError(f"{text!r} is more than {MAX_HOSTS} numbers")
+    return tuple(int(item) for item in _numbers(text))
 
 
-def _spans(text: str) -> tuple[str, ...]:
-    found: list[str] = []
+def _numbers(text: str) -> tuple[str, ...]:
+    """Write out all numbers of one bracket."""
+    return tuple(str(number).zfill(span.width) for span in _spans(text) for number in span.numbers)
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Hold one span as its two ends, so that it is counted before it takes memory."""
+
+    numbers: range
+    width: int
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def _spans(text: str) -> tuple[_Span, ...]:
+    found: list[_Span] = []
     for part in text.split(","):
         match = _SPAN.fullmatch(part.strip())
         if match is None:
@@ -49,5 +76,5 @@ def _spans(text: str) -> tuple[str, ...]:
             raise ValueError(f"range {part!r} runs backwards")
         if int(last) - int(first) >= MAX_HOSTS:
             raise ValueError(f"range {part!r} is longer than {MAX_HOSTS}")
-        found += [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
+        found.append(_Span(range(int(first), int(last) + 1), len(first)))
     return tuple(found)

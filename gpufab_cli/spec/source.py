@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from gpufab_cli import disk
 from gpufab_cli.errors import GpufabError, SpecErrors
 
 Loc = tuple[Any, ...]
@@ -101,11 +102,12 @@ def read(path: Path) -> Document:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        hint = "" if path.exists() else "name the file with -f, or run in its directory"
+        raw = disk.read(path, MAX_BYTES)
+    except FileNotFoundError as error:
+        hint = "name the file with -f, or run in its directory"
         raise SpecErrors([GpufabError(f"{path}: {error.strerror}", hint)]) from error
+    except GpufabError as error:
+        raise SpecErrors([error]) from error
     if len(raw) > MAX_BYTES:
         raise SpecErrors([GpufabError(f"{path}: larger than {MAX_BYTES} bytes", "write hosts as ranges: gpu[001-032]")])
     try:

@@ -1,15 +1,16 @@
 """Where a topology is read from: a host, what was saved of it, a pasted matrix, an NCCL XML file."""
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from gpufab_cli import disk
 from gpufab_cli.audit import saved
 from gpufab_cli.audit.collect import Exec, Failure, answer, ask, no_root
 from gpufab_cli.errors import Exit, GpufabError
 from gpufab_cli.module_utils.devices import Devices
 from gpufab_cli.module_utils.schema import SchemaError, decode
+from gpufab_cli.module_utils.texts import parse_json
 from gpufab_cli.reach.target import Target
 from gpufab_cli.topology import matrix, nccl_xml
 from gpufab_cli.topology.layout import Layout, Links, layout
@@ -30,7 +31,7 @@ def from_host(
     if isinstance(line, Failure):
         raise GpufabError(f"{target.host}: {line.kind.value}: {line.message}", line.hint, Exit.UNKNOWN)
     try:
-        found = json.loads(line)
+        found = parse_json(line)
         devices: Devices = decode(Devices, found["devices"], "devices")
         printed = found["matrix"]
     except (ValueError, KeyError, TypeError, SchemaError) as error:
@@ -75,7 +76,7 @@ def from_file(path: Path) -> Layout:
     """
     name = "pasted" if str(path) == "-" else path.name
     try:
-        raw = sys.stdin.buffer.read(_LARGEST + 1) if name == "pasted" else _read(path)
+        raw = sys.stdin.buffer.read(_LARGEST + 1) if name == "pasted" else disk.read(path, _LARGEST)
         text = raw.decode("utf-8")
     except OSError as error:
         raise GpufabError(f"{path}: {error.strerror}") from error
@@ -86,8 +87,3 @@ def from_file(path: Path) -> Layout:
     if nccl_xml.is_xml(text):
         return nccl_xml.read(name, text)
     return matrix.rebuilt(name, matrix.parse(text))
-
-
-def _read(path: Path) -> bytes:
-    with path.open("rb") as stream:
-        return stream.read(_LARGEST + 1)

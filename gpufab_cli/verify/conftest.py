@@ -12,15 +12,17 @@ from typing import Any
 
 import pytest
 
+from gpufab_cli.compile.fabric import load_fabric
 from gpufab_cli.errors import Exit
 from gpufab_cli.verify import power
 from gpufab_cli.verify.compare import comparing
-from gpufab_cli.verify.expected import Card, Link, Node, Port, expected
+from gpufab_cli.verify.expected import Card, Link, Node, Port, nodes
 from gpufab_cli.verify.port import PortReading
 from gpufab_cli.verify.reading import Reading, UnreachableError, UnreadableError, read_all
 from gpufab_cli.verify.results import UNREACHABLE, Results, check_name
 
 NODES = pytest.StashKey[tuple[Node, ...]]()
+UNLOCKED = pytest.StashKey[dict[str, str]]()
 READINGS = pytest.StashKey[dict[str, Reading | UnreachableError]]()
 RESULTS = pytest.StashKey[Results]()
 CHECKED = pytest.StashKey[set[tuple[str, str]]]()
@@ -46,7 +48,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "manages(name): only for ports that are wanted to have this setting")
     config.addinivalue_line("markers", "wishes(feature, key...): what it proves; only for nodes that are to have it")
     config.addinivalue_line("markers", "of_gpus(name...): only for nodes that are to have any of these on some GPU")
-    config.stash[NODES] = expected(config.getoption("--fabric"), config.getoption("--limit"))
+    declared = load_fabric(config.getoption("--fabric"), config.getoption("--limit"))
+    config.stash[NODES] = nodes(declared)
+    config.stash[UNLOCKED] = {host: why.words for host, why in declared.unlocked.items()}
     config.stash[READINGS] = {}
     results = config.stash[RESULTS] = Results()
     config.pluginmanager.register(results)
@@ -93,6 +97,8 @@ def features_of(item: pytest.Item) -> Iterator[str]:
 
 def host_of(item: pytest.Item) -> str:
     """The host that a test is about, or ""."""
+    if isinstance(item, NotLocked):
+        return item.host
     subject = subject_of(item)
     return subject.host if subject else ""
 
@@ -105,13 +111,29 @@ def pytest_collection_modifyitems(
     items[:] = [item for item in items if subject_of(item)]
     config.stash[CHECKED] = {(host_of(item), feature) for item in items for feature in features_of(item)}
     yield
-    if not items:
+    unlocked = [
+        NotLocked.from_parent(session, name="locked", host=host, why=why)
+        for host, why in config.stash[UNLOCKED].items()
+    ]
+    if not items and not unlocked:
         items.append(NothingChecked.from_parent(session, name="something_checked", expression=config.option.keyword))
         return
     hosts = {host_of(item) for item in items}
     if not config.option.collectonly:
         config.stash[READINGS] = read_all([node for node in config.stash[NODES] if node.host in hosts])
-    items[:] = list(_without_unreachable(items, config.stash[READINGS]))
+    items[:] = [*_without_unreachable(items, config.stash[READINGS]), *unlocked]
+
+
+class NotLocked(pytest.Item):
+    """Stands for a host of which nobody can say what is wanted, for the lock lacks it: all of it is unknown."""
+
+    def __init__(self, *, host: str, why: str, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.host, self._why = host, why
+
+    def runtest(self) -> None:
+        """Skip, with the reason."""
+        pytest.skip(self._why)
 
 
 class NothingChecked(pytest.Item):
@@ -218,7 +240,8 @@ def reading(request: pytest.FixtureRequest, subject: Subject) -> Reading:
     """What was read of the node that the test is about."""
     found = request.config.stash[READINGS][subject.host]
     if isinstance(found, UnreachableError):
-        pytest.skip(f"{UNREACHABLE}{found}")
+        request.node.user_properties.append((UNREACHABLE, "yes"))
+        pytest.skip(str(found))
     return found
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpufab_cli.fabric.fabric import load_fabric
+from gpufab_cli.compile.fabric import Fabric, load_fabric
 from gpufab_cli.fabric.kept import KEPT
+from gpufab_cli.fabric.model import ResolvedHost, ResolvedPort
 from gpufab_cli.reach.target import Target
 
 
@@ -125,36 +126,52 @@ def expected(fabric: Path, limit: str | None = None) -> tuple[Node, ...]:
     Raises:
         GpufabError: fabric.yml or its lock is wrong, or the limit names no host.
     """
-    declared = load_fabric(fabric, limit)
-    return tuple(_node(declared.targets[host], wants) for host, wants in declared.wants.items())
+    return nodes(load_fabric(fabric, limit))
 
 
-def _node(target: Target, wants: Mapping[str, Any]) -> Node:
-    wishes = {feature: _plain(want) for feature, want in wants.items()}
-    ports = _ports(target.host, wants["roce"]) if "roce" in wants else ()
-    links = tuple(_link(target.host, port) for port in wants["links"].ports) if "links" in wants else ()
-    return Node(target, wishes, ports, links, _cards(target.host, wants["firmware"]) if "firmware" in wants else ())
+def nodes(declared: Fabric) -> tuple[Node, ...]:
+    """What is expected of the hosts of a fabric that are locked."""
+    return tuple(_node(declared.targets[host], declared.hosts[host], wants) for host, wants in declared.wants.items())
 
 
-def _link(host: str, port: Any) -> Link:
-    infiniband = port.transport == "infiniband"
-    return Link(host, port.rail, port.pci, infiniband, port.guid if infiniband else port.mac, port.speed_gbps)
-
-
-def _cards(host: str, want: Any) -> tuple[Card, ...]:
-    return tuple(Card(host, port.rail, port.pci, port.parameters, want.versions) for port in want.ports)
-
-
-def _ports(host: str, want: Any) -> tuple[Port, ...]:
-    settings = {name: dataclasses.asdict(qos) for name, qos in want.qos.items()}
-    return tuple(
-        Port(host, port.rail, port.pci, port.mac, port.mtu, _gid(port.address), settings[port.qos], _bond(port.bond))
-        for port in want.ports
+def _node(target: Target, host: ResolvedHost, wants: Mapping[str, Any]) -> Node:
+    """A node: names, pins and addresses are those of the resolved fabric, settings those of the wants."""
+    ports = [port for port in host.ports.values() if port.transport == "roce"]
+    return Node(
+        target,
+        wishes={feature: _plain(want) for feature, want in wants.items()},
+        ports=_ports(host, ports, wants["roce"].qos) if ports else (),
+        links=tuple(_link(host, port) for port in host.ports.values() if port.transport != "roce"),
+        cards=_cards(host, wants["firmware"]) if "firmware" in wants else (),
     )
 
 
-def _bond(want: Any) -> tuple[str, str | None] | None:
-    return (want.name, want.mode) if want is not None else None
+def _link(host: ResolvedHost, port: ResolvedPort) -> Link:
+    infiniband = port.transport == "infiniband"
+    identity = port.pin.plain_guid if infiniband else port.pin.mac
+    return Link(host.name, port.name, port.pin.pci, infiniband, identity, port.speed_gbps)
+
+
+def _cards(host: ResolvedHost, want: Any) -> tuple[Card, ...]:
+    pins = {name: port.pin for name, port in host.ports.items()}
+    return tuple(Card(host.name, port.rail, pins[port.rail].pci, port.parameters, want.versions) for port in want.ports)
+
+
+def _ports(host: ResolvedHost, ports: Sequence[ResolvedPort], qos: Mapping[str, Any]) -> tuple[Port, ...]:
+    settings = {name: dataclasses.asdict(one) for name, one in qos.items()}
+    return tuple(
+        Port(
+            host=host.name,
+            rail=port.name,
+            pci=port.pin.pci,
+            mac=port.pin.mac,
+            mtu=port.mtu,
+            address=_gid(port.address),
+            settings=settings[port.qos or ""],
+            bond=(port.bond.name, port.bond.mode) if port.bond is not None else None,
+        )
+        for port in ports
+    )
 
 
 def _gid(address: str | None) -> ipaddress.IPv6Address | None:

@@ -98,10 +98,26 @@ def pause(text: str) -> tuple[bool, bool]:
     return found[0], found[1]
 
 
+def parse_json(text: str) -> Any:
+    """JSON without infinities.
+
+    Raises:
+        ValueError: it is none, or nested too deeply.
+    """
+
+    def refuse(word: str) -> Any:
+        raise ValueError(f"{word} is no number of JSON")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
 def _json(text: str, tool: str, pick: Callable[[Any], tuple[Any, Any]]) -> tuple[Any, Any]:
     try:
-        return pick(json.loads(text))
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        return pick(parse_json(text))
+    except (ValueError, LookupError, TypeError) as error:
         raise _odd(tool) from error
 
 

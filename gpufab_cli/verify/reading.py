@@ -1,10 +1,15 @@
 """One look at one node: ``read.sh`` over SSH, and what it printed, section by section."""
 
+import os
 import re
 import shlex
+import signal
 import subprocess
+import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +20,8 @@ from testinfra.host import Host
 from gpufab_cli.reach.target import Target
 from gpufab_cli.verify.expected import Node
 
+LIMIT_BYTES = 64 << 20  # a node with many GPUs prints less than one
+POLL_S = 0.05
 LIMIT_S = 120  # read.sh takes a second or two; with every tool hanging, half a minute
 CONNECT_S = 10
 AT_ONCE = 8
@@ -186,16 +193,43 @@ def parse(text: str) -> Reading:
     return Reading({section.name: section for section in sections})
 
 
+def bounded(argv: Sequence[str], seconds: float, most: int) -> tuple[int, bytes, bytes]:
+    """Run a program within a limit of wall time and of output: its exit status, stdout and the end of stderr.
+
+    Raises:
+        UnreachableError: it went beyond a limit; it is ended then.
+    """
+    end = time.monotonic() + seconds
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        process = subprocess.Popen(
+            list(argv), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True
+        )
+        try:
+            while process.poll() is None:
+                if time.monotonic() > end:
+                    raise UnreachableError(f"no answer within {seconds:g} s")
+                if max(os.fstat(stream.fileno()).st_size for stream in (stdout, stderr)) > most:
+                    raise UnreachableError(f"printed more than {most} bytes")
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(POLL_S)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        found = []
+        for stream in (stdout, stderr):
+            stream.seek(0)
+            found.append(stream.read(most))
+    return process.returncode, found[0], found[1]
+
+
 class _Ssh(SshBackend):  # type: ignore[misc]
     """testinfra's ssh, without a shell on this side and within one limit of wall time."""
 
     def run_local(self, command: str, *args: str) -> Any:
         argv = shlex.split(self.quote(command, *args))
-        try:
-            done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT_S, check=False)
-        except subprocess.TimeoutExpired as error:
-            raise UnreachableError(f"no answer within {LIMIT_S} s") from error
-        return self.result(done.returncode, self.encode(" ".join(argv)), done.stdout, done.stderr)
+        code, stdout, stderr = bounded(argv, LIMIT_S, LIMIT_BYTES)
+        return self.result(code, self.encode(" ".join(argv)), stdout, stderr)
 
 
 def connect(target: Target) -> Host:
@@ -224,7 +258,7 @@ def read(node: Node) -> Reading:
         done = connect(node.target).run(" ".join(["%s"] * len(argv)), *argv)
     except RuntimeError as error:  # how testinfra says that ssh itself failed
         said = error.args[0].stderr_bytes.decode("utf-8", "replace").strip().splitlines()
-        raise UnreachableError(said[-1] if said else "ssh failed without a word") from error
+        raise UnreachableError(f"ssh failed, and said {said[-1]!r}" if said else "ssh failed without a word") from error
     return parse(done.stdout_bytes.decode("utf-8", "replace"))
 
 
@@ -250,3 +284,5 @@ def _try(node: Node) -> Reading | UnreachableError:
         return read(node)
     except UnreachableError as error:
         return error
+    except Exception as error:  # no other node is to pay for it
+        return UnreachableError(f"gpufab stumbled: {type(error).__name__}: {error}")

@@ -11,7 +11,8 @@ import pytest
 from gpufab_cli.errors import Exit
 
 Status = Literal["pass", "fail", "unknown"]
-UNREACHABLE = "unreachable: "
+UNREACHABLE = "unreachable"
+"""The property of a test that says that its node could not be read at all; no words of a node can."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,8 @@ def _result(report: pytest.TestReport) -> Result:
     if report.skipped:
         reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
         reason = reason.removeprefix("Skipped: ")
-        if reason.startswith(UNREACHABLE):
-            return Result(host, "", "reachable", "unknown", reason.removeprefix(UNREACHABLE))
+        if UNREACHABLE in about:
+            return Result(host, "", "reachable", "unknown", reason)
         return Result(host, port, check, "unknown", reason)
     return Result(host, port, check, "fail", _first_line(report))
 

@@ -40,7 +40,15 @@ def run(
         if done.returncode not in _ENDED or not results.exists():
             said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
             raise GpufabError(f"pytest: {said[-1] if said else f'exit {done.returncode}'}")
+        if junit is not None and junit.is_file():
+            _clean(junit)
         return load(results)
+
+
+def _clean(junit: Path) -> None:
+    """Take out of a report what a node may have chosen to turn a reader's terminal or text around with."""
+    text = junit.read_text(encoding="utf-8")
+    junit.write_text("".join(char if char.isprintable() or char in "\n\t" else "?" for char in text), encoding="utf-8")
 
 
 def _argv(fabric: Path, limit: str | None, expression: str, junit: Path | None, results: Path) -> list[str]:

@@ -1,6 +1,5 @@
 """What gpufab keeps on a node so that all of it is there after a reboot."""
 
-import json
 import re
 
 import pytest
@@ -138,7 +137,7 @@ def test_desired(reading: Reading, node: Node) -> None:
 def loaded(name: str, text: str) -> dict[str, object]:
     """A wish file's content; a damaged one fails the test."""
     try:
-        data = json.loads(text)
+        data = parsers.parse_json(text)
     except ValueError as error:
         raise AssertionError(f"{name}: {error}") from error
     compare(isinstance(data, dict), f"{name}: not a mapping")

@@ -1,13 +1,12 @@
 """Interrupts, memory and PCI Express: what was declared is what the kernel and the devices have."""
 
 import ipaddress
-import json
 import re
 from itertools import combinations
 
 import pytest
 
-from gpufab_cli.verify import pci
+from gpufab_cli.verify import parsers, pci
 from gpufab_cli.verify.compare import compare, settled
 from gpufab_cli.verify.expected import Node
 from gpufab_cli.verify.reading import Reading, UnreadableError, number
@@ -42,7 +41,7 @@ def _managed(reading: Reading) -> list[str]:
     """The interrupts that are known to be placed by the kernel, by address and number; without a note none is."""
     section = reading.section("numa/managed")
     try:
-        found = [] if section.code == "absent" else json.loads(section.require("managed-irqs.json"))
+        found = [] if section.code == "absent" else parsers.parse_json(section.require("managed-irqs.json"))
     except ValueError as error:
         raise UnreadableError(f"managed-irqs.json: {error}") from error
     if not isinstance(found, list):

@@ -5,7 +5,9 @@ import json
 from gpufab_cli import cli
 from gpufab_cli.apply.effects import Doors
 from gpufab_cli.module_utils import snapshot
+from gpufab_cli.module_utils.claim import Answer
 from gpufab_cli.module_utils.program import MARKER
+from gpufab_cli.module_utils.schema import encode
 from gpufab_cli.module_utils.snapshot import Snapshot
 from gpufab_cli.reach.remote_loader import REFUSED
 from gpufab_cli.reach.result import OverdueError, Result, UnreachableError
@@ -19,6 +21,9 @@ class Nodes:
         self.answers = {host: in_sync(host) for host in HOSTS}
         self.no_root = set()
         self.asked = []
+        self.claims = []  # what was asked of the nodes about their claims
+        self.answer_claim = Answer()
+        self.fails = {}  # the site's commands that fail, and why
         self.plays = []
         self.rounds = []
         self.verified = []
@@ -31,6 +36,9 @@ class Nodes:
         if b'"ports"' in stdin[-200:]:
             found = self.counters[target.host].pop(0)
             return Result(0, f"{MARKER}\n{json.dumps(found)}\n".encode(), b"")
+        if b'"claim"' in stdin[-400:]:
+            self.claims.append((target.host, json.loads(stdin[stdin.rindex(b'{"claim"') :])["claim"]["do"]))
+            return Result(0, f"{MARKER}\n{json.dumps(encode(self.answer_claim))}\n".encode(), b"")
         self.asked.append(target.host)
         answer = self.answers[target.host]
         if isinstance(answer, Exception):
@@ -53,7 +61,7 @@ class Nodes:
 
     def command(self, argv, seconds):
         self.commands.append(tuple(argv))
-        return ""
+        return self.fails.get(" ".join(argv), "")
 
     def run(self, *arguments):
         doors = Doors(self.execute, self.runner, self.verify, self.command, self.slept.append)

@@ -5,8 +5,11 @@ import json
 import pytest
 
 from gpufab_cli.apply.ansible import Said
+from gpufab_cli.compile import fabric
 from gpufab_cli.errors import Exit
+from gpufab_cli.fabric import resolve
 from gpufab_cli.module_utils.change import ABSENT, Change, Impact, Step, Unknown
+from gpufab_cli.module_utils.claim import Answer
 from gpufab_cli.module_utils.converge import Status, StepResult
 from tests.cli.expected import expected
 from tests.cli.nodes import unreachable
@@ -90,7 +93,8 @@ def test_consent_is_passed_on_and_what_is_made_is_shown(gpufab_on, nodes):
     code, out, _ = gpufab_on("apply", "--diff", "--allow", "traffic", "--allow", "link-flap,reboot")
     assert code == Exit.IN_SYNC
     assert out == expected("apply-made", out)
-    assert nodes.plays[0].extra_vars["gpufab_allow"] == ["link-flap", "reboot", "traffic"]
+    granted = nodes.plays[0].extra_vars["gpufab_granted"]
+    assert granted == {host: ["link-flap", "reboot", "traffic"] for host in ("gpu01", "gpu02")}
 
 
 def test_every_other_ending(gpufab_on, nodes):
@@ -104,7 +108,6 @@ def test_every_other_ending(gpufab_on, nodes):
         saying(
             Said("gpu01", "roce", (busy, failed)),
             Said("gpu02", "roce", (blocked, unknown)),
-            Said("gpu03", "", problem="no route to host", unreachable=True),
         )
     ]
     code, out, _ = gpufab_on("apply", "--allow", "traffic,link-flap")
@@ -126,6 +129,22 @@ def test_only_unreachable(gpufab_on, nodes):
     nodes.answers["gpu02"] = unreachable()
     nodes.rounds = [saying(Said("gpu02", "", problem="no route to host", unreachable=True))]
     assert gpufab_on("apply")[0] == Exit.UNKNOWN
+
+
+def test_fabric_yml_is_loaded_resolved_and_compiled_once(gpufab_on, nodes, monkeypatch):
+    pfc_off(nodes, "gpu01")
+    nodes.rounds = [saying(Said("gpu01", "roce", (refused(0),)))]
+    calls = []
+
+    def counted(module, name):
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given: calls.append(name) or real(*given))
+
+    for name in ("load", "load_lock", "resolve"):
+        counted(resolve, name)
+    counted(fabric, "compile_wants")
+    assert gpufab_on("apply")[0] == Exit.DRIFT
+    assert sorted(calls) == ["compile_wants", "load", "load_lock", "resolve"]
 
 
 def test_json(gpufab_on, nodes):
@@ -177,5 +196,28 @@ def test_options_reach_the_play(gpufab_on, nodes):
     nodes.rounds = [saying()]
     gpufab_on("apply", "--full", "--busy-ok", "gpu0[1-2]", "--limit", "gpu0*", "--forks", "3", "--timeout", "9")
     (play,) = nodes.plays
-    assert play.host_vars == {"gpu01": {"gpufab_busy_ok": True}, "gpu02": {"gpufab_busy_ok": True}}
+    assert play.extra_vars["gpufab_busy_hosts"] == ["gpu01", "gpu02"]
     assert (play.hosts, play.forks, play.connect_seconds) == (("gpu01", "gpu02", "gpu03"), 3, 9.0)
+
+
+def test_what_was_not_begun_is_listed_with_its_reason(gpufab_on, nodes):
+    pfc_off(nodes, "gpu01")
+    nodes.rounds = [saying(Said("gpu01", "ofed", problem="not offered"), Said("gpu01", "ofed", ended=True))]
+    code, out, _ = gpufab_on("apply", "--only", "roce", "--only", "ofed")
+    assert code == Exit.DRIFT
+    assert out.splitlines()[3].split(maxsplit=2) == ["not-begun", "roce", "needs ofed, which failed"]
+
+
+def test_what_was_wrong_before_is_not_called_worse(gpufab_on, nodes):
+    pfc_off(nodes, "gpu01")
+    nodes.rounds = [saying(Said("gpu01", "roce", problem="not offered"))]
+    err = gpufab_on("apply")[2]
+    assert ("worse than before" in err, "not fit: gpu01" in err) == (False, True)
+
+
+def test_a_host_that_another_apply_has_is_named_and_not_run(gpufab_on, nodes, site):
+    pfc_off(nodes, "gpu01")
+    words = "claimed by kim on ctl2 (run r2) since 2026-01-01 10:00 UTC, for 90 s more"
+    nodes.answer_claim = Answer(words)
+    code, out, _ = gpufab_on("apply", "--allow", "traffic,link-flap")
+    assert (code, nodes.plays, words in out) == (Exit.DRIFT, [], True)

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+from gpufab_cli.compile.fabric import load_whole
 from gpufab_cli.errors import GpufabError
-from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.outputs.ansible.inventory import inventory
 from gpufab_cli.spec.load import load
 from gpufab_cli.spec.lock import load_lock
@@ -37,6 +37,5 @@ def stderr_of(case):
 
 def inventory_of(case):
     """Every file that render makes of a fabric, by relative path."""
-    fabric = case / "fabric.yml"
-    spec = load(fabric)
-    return inventory(spec, compile_wants(spec, load_lock(fabric)))
+    whole = load_whole(case / "fabric.yml")
+    return inventory(whole.resolved, whole.wants)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from gpufab_cli.outputs.ansible.inventory import ANSIBLE
 from gpufab_cli.outputs.files import compare, write
-from gpufab_cli.outputs.render import changes
+from gpufab_cli.outputs.render import rendered
 from tests.golden.cases import EXAMPLES, RENDER, SPEC, inventory_of, names, stderr_of
 
 
@@ -16,7 +16,7 @@ def main():
         write(root, compare(root, inventory_of(RENDER / name), ANSIBLE.header))
     for name in EXAMPLES:
         fabric = Path(__file__).parents[2] / "inventory" / name / "fabric.yml"
-        write(fabric.parent, changes(fabric))
+        write(fabric.parent, rendered(fabric).changes)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,13 @@ import pytest
 
 from gpufab_cli.discover import Found, discover
 from gpufab_cli.errors import SpecErrors
-from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.module_utils.change import Unknown
 from gpufab_cli.module_utils.devices import Devices, Upper
 from gpufab_cli.spec import source
 from gpufab_cli.spec.load import validate
 from gpufab_cli.spec.lock import Lock, dump
 from gpufab_cli.spec.model import Connection, FabricSpec
+from tests.fabrics import compiled
 from tests.unit.spec.test_draft import GPU, ib, nic
 
 QOS = "qos:\n  dcqcn:\n    lossless: [{priority: 3, dscp: [26]}]\n    cnp: {priority: 6, dscp: 48}\n"
@@ -50,7 +50,7 @@ def test_a_completed_draft_and_its_lock_compile():
     network = fabric.networks["roce-400g"]
     assert (network.speed_gbps, network.rails, network.mtu) == (400, 2, 9000)
     lock = validate(source.parse(dump(result.lock), "f"), Lock)
-    want = compile_wants(fabric, lock)["gpu02"]["roce"]
+    want = compiled(fabric, lock)["gpu02"]["roce"]
     assert [(port.rail, port.pci) for port in want.ports] == [
         ("roce-400g/0", "0000:18:00.0"),
         ("roce-400g/1", "0000:28:00.0"),
@@ -153,7 +153,7 @@ def test_two_bonded_ports_of_a_card_are_drafted_as_a_bond():
     result = drafted(host(1, bonded(0), bonded(1), nic(5)))
     assert "- {network: roce-400g, rail: 0-1, bond: {name: bond0}}" in result.fabric
     assert "- {network: roce-400g, rail: 2}" in result.fabric
-    want = compile_wants(completed(result.fabric), result.lock)["gpu01"]["roce"]
+    want = compiled(completed(result.fabric), result.lock)["gpu01"]["roce"]
     assert [port.bond.name if port.bond else None for port in want.ports] == ["bond0", "bond0", None]
 
 

@@ -7,7 +7,8 @@ import ast
 import functools
 import sys
 
-from tests.rooms import ROOT, Row, allowed, circles, rooms, used
+from tests.rooms import ROOT, Row, allowed, circles, room, rooms, sources, used
+from tests.rooms import imports as named_imports
 
 
 def imports(path):
@@ -68,6 +69,20 @@ def test_the_table_names_rooms_that_there_are_and_lets_them_form_no_circle():
     edges = {name: row.rooms for name, row in TABLE.items()}
     assert set().union(*edges.values()) <= rooms()
     assert circles(edges) == []
+
+
+LOCK = {f"gpufab_cli.spec.lock.{name}" for name in ("Lock", "LockedHost", "LockedPort", "LockedGpu", "load_lock")}
+WRITERS = {"gpufab_cli/commands/lock.py", "gpufab_cli/commands/discover.py", "gpufab_cli/discover.py"}
+
+
+def test_the_lock_is_read_where_the_fabric_is_resolved_and_by_those_who_write_it():
+    readers = {
+        (room(name), path.relative_to(ROOT).as_posix())
+        for name, path in sources(ROOT)
+        if LOCK & {found.name for found in named_imports(ROOT, path)}
+    }
+    assert ("fabric", "gpufab_cli/fabric/resolve.py") in readers
+    assert not {path for where, path in readers if where not in ("fabric", "spec") and path not in WRITERS}
 
 
 def small(root, files):

@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from .. import ansible_module, journal, record
-from ..ansible_module import CONSENT, finish, order_of, without_none
+from ..ansible_module import CONSENT, finish, order_of, seconds_of, without_none
 from ..change import Step
 from ..converge import Order, Outcome, Status, StepResult, held_back, look
 from ..host import Host, HostError
 from ..schema import SchemaError, decode
+from ..time_limit import time_limit
 from .transaction import RefusedError
 from .work import Work, declare, work
 
@@ -46,7 +47,8 @@ def run(module: Any, feature: Any) -> None:
         want = decode(feature.want_type, without_none(params), feature.name)
         steps: Tuple[Step, ...] = decode(Tuple[Step, ...], made, "made")
         order = order_of(consent, module.check_mode)
-        outcome, todo = prove(Host(), feature, want, order, steps) if steps else begin(Host(), feature, want, order)
+        with time_limit(seconds_of(consent)):
+            outcome, todo = prove(Host(), feature, want, order, steps) if steps else begin(Host(), feature, want, order)
     except (SchemaError, HostError) as error:
         module.fail_json(msg=str(error))
         return

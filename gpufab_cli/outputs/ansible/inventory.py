@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpufab_cli.fabric.model import Resolved, ResolvedHost
 from gpufab_cli.intent.compile import FEATURES, Wants
 from gpufab_cli.intent.roles import role
 from gpufab_cli.module_utils.schema import encode
 from gpufab_cli.outputs.output import OutputFormat
-from gpufab_cli.spec.model import Connection, FabricSpec, Host
+from gpufab_cli.spec.model import Connection
 from gpufab_cli.spec.text import dumps
 
 DIRECTORY = "inventory"
@@ -44,13 +45,13 @@ PER_HOST = frozenset(
 """The variables that the lock gives each host; all others are the same for all hosts of a profile."""
 
 
-def inventory(spec: FabricSpec, wants: Mapping[str, Wants]) -> dict[str, str]:
+def inventory(fabric: Resolved, wants: Mapping[str, Wants]) -> dict[str, str]:
     """Every file of the inventory: path relative to its directory → text."""
-    hosts = spec.in_state("active", "maintenance")
-    files = {"hosts.yml": _hosts(spec, hosts, wants), f"group_vars/gpufab/{FILE}": _text(_connection(spec))}
-    for profile in spec.profiles:
-        members = [host for host in hosts if host.profile == profile]
-        shared = _shared(spec, members, wants)
+    files = {"hosts.yml": _hosts(fabric, wants)}
+    files[f"group_vars/gpufab/{FILE}"] = _text(_connection(fabric.spec.connection))
+    for profile in fabric.spec.profiles:
+        members = [host for host in fabric.hosts.values() if host.kind == profile]
+        shared = _shared(members, wants)
         if shared:
             files[f"group_vars/{group(profile)}/{FILE}"] = _text(shared)
         for host in members:
@@ -60,9 +61,9 @@ def inventory(spec: FabricSpec, wants: Mapping[str, Wants]) -> dict[str, str]:
     return dict(sorted(files.items()))
 
 
-def _shared(spec: FabricSpec, members: Iterable[Host], wants: Mapping[str, Wants]) -> dict[str, Any]:
+def _shared(members: Iterable[ResolvedHost], wants: Mapping[str, Wants]) -> dict[str, Any]:
     """What the profile gives its hosts: the variables of one that overrides nothing."""
-    plain = (host for host in members if host.name in wants and not spec.host_entries[host.entry].override)
+    plain = (host for host in members if host.name in wants and not host.overridden)
     first = next(plain, None)
     found = _variables(wants[first.name]) if first else {}
     return {name: value for name, value in found.items() if name not in PER_HOST}
@@ -81,9 +82,10 @@ def group(profile: str) -> str:
     return "profile_" + profile.replace("-", "_")
 
 
-def _hosts(spec: FabricSpec, hosts: Iterable[Host], wants: Mapping[str, Wants]) -> str:
+def _hosts(fabric: Resolved, wants: Mapping[str, Wants]) -> str:
     """hosts.yml. The insync groups are empty here: an apply fills them, and plays exclude them by name."""
-    groups = {group(name): [h.name for h in hosts if h.profile == name] for name in spec.profiles}
+    hosts = tuple(fabric.hosts.values())
+    groups = {group(name): [h.name for h in hosts if h.kind == name] for name in fabric.spec.profiles}
     groups |= {name: [h.name for h in hosts if name in wants.get(h.name, {})] for name in FEATURES}
     groups |= {f"insync_{name}": [] for name in FEATURES}
     members = {"gpufab": [host.name for host in hosts], **groups}
@@ -95,9 +97,8 @@ def _group(names: Iterable[str]) -> dict[str, Any]:
     return {"hosts": found} if found else {}
 
 
-def _connection(spec: FabricSpec) -> dict[str, Any]:
+def _connection(connection: Connection) -> dict[str, Any]:
     """How every host is reached. Unknown host keys are refused and sudo never asks: both would hang a run."""
-    connection = spec.connection
     sudo = {"ansible_become": True, "ansible_become_method": "sudo", "ansible_become_flags": "-H -n"}
     found: dict[str, Any] = {
         "ansible_user": connection.user,
@@ -124,7 +125,7 @@ def _ssh_args(connection: Connection) -> str:
     return f'-F "{shown}" {strict}'
 
 
-def _reached(host: Host) -> dict[str, Any]:
+def _reached(host: ResolvedHost) -> dict[str, Any]:
     return {"ansible_host": host.address} if host.address != host.name else {}
 
 
@@ -143,8 +144,8 @@ class _Ansible:
     folder: str = DIRECTORY
     header: str = MARK
 
-    def render(self, spec: FabricSpec, wants: Mapping[str, Wants]) -> Mapping[str, str]:
-        return inventory(spec, wants)
+    def render(self, fabric: Resolved, wants: Mapping[str, Wants]) -> Mapping[str, str]:
+        return inventory(fabric, wants)
 
 
 ANSIBLE: OutputFormat = _Ansible()

@@ -4,7 +4,8 @@
 of it, to ``features`` (what is left to do: none, findings or some) and to ``rows``. A row's ``kind`` is
 drift, blocked, pending, finding or unknown; ``current`` and ``desired`` are as the node core writes them:
 ``{"unknown": reason}`` and ``{"absent": true}`` are no values. ``accepted`` says until when and why the fabric
-accepts a row, which then leaves its host in sync. Fields without content are left out.
+accepts a row, which then leaves its host in sync. Fields without content are left out. In ``fabric`` stands what the
+hosts together show; ``"unknown": true`` there says that the named hosts could not be compared.
 """
 
 import json
@@ -12,9 +13,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpufab_cli.audit.audit import AuditReport
+from gpufab_cli.audit.collect import short
 from gpufab_cli.audit.finding import FabricFinding
 from gpufab_cli.audit.judge import HostReport, Kind, Row
 from gpufab_cli.module_utils.schema import encode
+from gpufab_cli.module_utils.texts import blame
 
 FORMAT = 1
 
@@ -39,7 +42,7 @@ def text(report: AuditReport) -> Iterator[str]:
 
 
 def _indented(data: Any, columns: int) -> str:
-    return json.dumps(data, indent=2).replace("\n", "\n" + " " * columns)
+    return json.dumps(data, indent=2, allow_nan=False).replace("\n", "\n" + " " * columns)
 
 
 def _host(report: HostReport) -> dict[str, Any]:
@@ -65,8 +68,18 @@ def row_data(row: Row) -> dict[str, Any]:
         "reason": row.reason,
         "accepted": row.accepted,
     }
-    values = {} if row.kind is Kind.FINDING else {"current": encode(row.current), "desired": encode(row.desired)}
+    values = {} if row.kind is Kind.FINDING else {"current": _value(row.current), "desired": _value(row.desired)}
     return _filled(facts) | values
+
+
+def _value(value: Any) -> Any:
+    """A value as JSON data; one that JSON cannot hold costs no other its place."""
+    try:
+        data = encode(value)
+        json.dumps(data, allow_nan=False)
+    except Exception as error:
+        return {"unknown": f"cannot be shown: {short(blame(error))}"}
+    return data
 
 
 def _fabric(finding: FabricFinding) -> dict[str, Any]:
@@ -75,6 +88,7 @@ def _fabric(finding: FabricFinding) -> dict[str, Any]:
         "severity": finding.severity.value,
         "hosts": list(finding.hosts),
         "evidence": finding.evidence,
+        **({"unknown": True} if finding.unknown else {}),
     }
 
 

@@ -55,7 +55,7 @@ def _feature(host: str, feature: str, rows: list[Row]) -> ET.Element:
 
 def _finding(finding: FabricFinding) -> ET.Element:
     lines = [fold(finding.hosts), *finding.evidence.split("; ")]
-    kind = "" if finding.severity is Severity.INFO else "failure"
+    kind = "error" if finding.unknown else "" if finding.severity is Severity.INFO else "failure"
     return _case(FABRIC, finding.code, kind, finding.code, lines)
 
 

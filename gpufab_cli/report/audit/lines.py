@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gpufab_cli.audit.collect import short
 from gpufab_cli.audit.judge import HostReport, Kind, Row
 from gpufab_cli.catalogue import Severity, catalogue
 from gpufab_cli.fabric.hostlist import fold
+from gpufab_cli.module_utils.texts import blame
 from gpufab_cli.report.values import difference, is_digest, label, value
 
 NAMES = 2
@@ -104,7 +106,14 @@ def _needs(row: Row) -> str:
 
 
 def text(row: Row) -> str:
-    """What is found and what is wanted, in words."""
+    """What is found and what is wanted, in words. A value that cannot be put into words costs no other row its own."""
+    try:
+        return _text(row)
+    except Exception as error:
+        return f"cannot be shown: {short(blame(error))}"
+
+
+def _text(row: Row) -> str:
     name = row.place.name
     if row.kind is Kind.FINDING:
         return row.reason

@@ -55,7 +55,7 @@ def _rows(block: Block) -> Iterator[tuple[Text, ...]]:
         failure = block.report.failure
         hint = f" ({failure.hint})" if failure.hint else ""
         cells = (failure.kind.value, "", failure.message + hint, failure.code, "")
-        yield (name, *(Text(cell, style=_UNKNOWN) for cell in cells))
+        yield (name, *(said(cell, _UNKNOWN) for cell in cells))
     for line in block.lines:
         yield (name, *_cells(line))
         name = Text("")

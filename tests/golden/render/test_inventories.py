@@ -4,7 +4,7 @@ import difflib
 
 import pytest
 
-from gpufab_cli.outputs.render import changes
+from gpufab_cli.outputs.render import rendered
 from tests.golden.cases import EXAMPLES, RENDER, inventory_of, names
 
 
@@ -28,5 +28,5 @@ def test_an_inventory_is_rendered_to_the_letter(name):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_as_rendered(repository, name):
     fabric = repository / "inventory" / name / "fabric.yml"
-    lines = [line for change in changes(fabric) for line in change.diff(fabric.parent)]
+    lines = [line for change in rendered(fabric).changes for line in change.diff(fabric.parent)]
     assert not lines, "".join(lines)

@@ -7,9 +7,10 @@ import signal
 
 import pytest
 
-from gpufab_cli.apply import ansible
+from gpufab_cli.apply import ansible, interrupts
 from gpufab_cli.apply.ansible import Play, Said, heard
-from gpufab_cli.errors import GpufabError
+from gpufab_cli.apply.interrupts import InterruptedApply
+from gpufab_cli.intent.needs import LAST_TASK
 from gpufab_cli.module_utils.ansible_module import module_result
 from gpufab_cli.module_utils.change import ABSENT, Change, Impact, Step, Unknown
 from gpufab_cli.module_utils.converge import Outcome, Status, StepResult
@@ -95,7 +96,8 @@ def test_a_failure_without_a_word():
 
 def test_unreachable():
     said = heard(event("runner_on_unreachable", {"msg": "no route"}))
-    assert said == Said("gpu01", "roce", problem="no route", unreachable=True)
+    words = "Ansible did not reach it, and says 'no route'"
+    assert said == Said("gpu01", "roce", problem=words, unreachable=True)
 
 
 @pytest.mark.parametrize(
@@ -111,16 +113,65 @@ def test_everything_else_is_of_no_interest(other):
     assert heard(other) is None
 
 
-def test_a_result_of_another_version_is_named_as_such():
-    with pytest.raises(GpufabError, match="cannot be read") as caught:
-        heard(event("runner_on_ok", {"steps": [{"name": "x"}]}))
-    assert "ANSIBLE_COLLECTIONS_PATH" in caught.value.hint
+def nested(levels):
+    return json.loads("[" * levels + "]" * levels)
+
+
+def spoilt(**changes):
+    """A result whose one step has other fields than the modules give it."""
+    return {"steps": [{**over_the_wire(RESULT)["steps"][0], **changes}]}
+
+
+BROKEN = {
+    "of another version": {"steps": [{"name": "x"}]},
+    "no mapping": [1, 2],
+    "text": "ok",
+    "steps no list": {"steps": 5},
+    "a step no mapping": {"steps": ["x"]},
+    "no such status": spoilt(status="great"),
+    "a feature of the wrong type": spoilt(feature=["roce"]),
+    "no such feature": spoilt(feature="rocket"),
+    "no such code": spoilt(changes=[{"path": ["x"], "current": 1, "desired": 2, "code": "rocket.fuel"}]),
+    "a number of 400 digits": spoilt(reason=10**400),
+    "infinite": spoilt(changes=[{"path": ["x"], "current": float("inf"), "desired": 2, "code": "roce.pfc"}]),
+    "nested": spoilt(changes=[{"path": ["x"], "current": nested(900), "desired": 2, "code": "roce.pfc"}]),
+}
+
+
+@pytest.mark.parametrize("kind", ["runner_on_ok", "runner_on_failed"])
+@pytest.mark.parametrize("result", BROKEN.values(), ids=BROKEN)
+def test_a_result_that_cannot_be_read_is_its_own_hosts_problem(result, kind):
+    said = heard(event(kind, result))
+    assert (said.host, said.feature, said.steps, said.unreachable) == ("gpu01", "roce", (), False)
+    assert "\n" not in said.problem
+    assert said.problem != "failed without a word"
+    if kind == "runner_on_ok":
+        assert "cannot be read" in said.problem
+        assert "ANSIBLE_COLLECTIONS_PATH" in said.problem
+
+
+def test_neither_a_broken_result_nor_a_listener_that_stumbles_ends_the_run(tmp_path):
+    heard_of = []
+
+    def listen(said):
+        heard_of.append(said.host)
+        if said.host == "gpu02":
+            raise KeyError("x")
+
+    run = ansible._Run(tmp_path, listen)
+    for host, result in (("gpu01", BROKEN["steps no list"]), ("gpu02", {}), ("gpu03", over_the_wire(RESULT))):
+        assert run._hear(event("runner_on_ok", result, host=host)) is False
+    assert heard_of == ["gpu01", "gpu02", "gpu03"]
+    problems = {said.host: said.problem for said in run.said}
+    assert "cannot be read" in problems["gpu01"]
+    assert "KeyError" in problems["gpu02"]
+    assert problems["gpu03"] == ""
+    assert run.said[-1].steps == (RESULT,)
 
 
 PLAY = Play(
     inventory=None,
     groups={"insync_node": ("gpu01", "gpu02"), "insync_roce": ()},
-    host_vars={"gpu02": {"gpufab_busy_ok": True}},
     hosts=("gpu01", "gpu02"),
     extra_vars={"gpufab_allow": ["traffic"]},
     check=True,
@@ -131,7 +182,7 @@ PLAY = Play(
 
 def test_the_second_inventory_has_the_groups_even_when_they_are_empty():
     assert json.loads(ansible._inventory(PLAY)) == {
-        "all": {"hosts": {"gpu02": {"gpufab_busy_ok": True}}},
+        "all": {"hosts": {}},
         "insync_node": {"hosts": {"gpu01": {}, "gpu02": {}}},
         "insync_roce": {"hosts": {}},
     }
@@ -150,13 +201,42 @@ def test_what_ansible_itself_complains_about(output, line):
     assert ansible._error(output) == line
 
 
-def test_a_signal_stops_the_run_and_later_ones_do_what_they_did_before():
-    before = signal.getsignal(signal.SIGTERM)
-    with ansible._interruptible() as interrupted:
-        assert not interrupted()
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert interrupted()
-    assert signal.getsignal(signal.SIGTERM) is before
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_the_run_at_its_end_and_later_ones_do_what_they_did_before(number):
+    heard_of = []
+
+    def running():
+        with interrupts.deferred() as interrupted:
+            heard_of.append(interrupted())
+            os.kill(os.getpid(), number)
+            heard_of.append(interrupted())
+
+    before = signal.getsignal(number)
+    with pytest.raises(InterruptedApply, match=number.name):
+        running()
+    assert heard_of == [False, True]
+    assert signal.getsignal(number) is before
+
+
+def test_a_second_signal_does_not_tear_the_cleaning_up_after_the_first():
+    with interrupts.handled():
+        with pytest.raises(InterruptedApply, match="SIGHUP"):
+            os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def happened(kind, action, task="", **result):
+    data = {"host": "gpu01", "task_action": action, "task": task, "res": result}
+    return {"event": kind, "event_data": data}
+
+
+def test_a_role_that_failed_is_heard_by_its_group():
+    said = heard(happened("runner_on_ok", "ansible.builtin.group_by", add_group="failed_nccl"))
+    assert said == Said("gpu01", "nccl", ended=True)
+
+
+def test_the_last_play_says_nothing_new():
+    assert heard(happened("runner_on_failed", "ansible.builtin.fail", LAST_TASK, msg="a role failed")) is None
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ from gpufab_cli.apply.ansible import Said
 from gpufab_cli.apply.apply import ROUNDS, Request, apply, new_run
 from gpufab_cli.audit.audit import audit
 from gpufab_cli.audit.collect import Collected, Failed, Failure
+from gpufab_cli.compile.fabric import Fabric
 from gpufab_cli.errors import Exit
-from gpufab_cli.fabric.fabric import Fabric
 from gpufab_cli.intent.compile import FEATURES
+from gpufab_cli.intent.roles import role
 from gpufab_cli.module_utils.change import ABSENT, Impact, Step, Unknown
 from gpufab_cli.module_utils.converge import Status, StepResult
 from gpufab_cli.module_utils.journal import Run
@@ -227,12 +228,47 @@ def test_what_the_play_is_told(nodes):
     fabric = nodes(gpu01=DRIFT, gpu02=DRIFT)
     fabric.apply(allow=frozenset({Impact.TRAFFIC, Impact.LINK_FLAP}), busy_ok=("gpu02", "gpu03"), forks=5)
     (play,) = fabric.plays
-    assert play.extra_vars == {
-        "gpufab_allow": ["link-flap", "traffic"],
-        "gpufab_run": {"id": "run-1", "user": "kim", "spec": "spec-1"},
-    }
-    assert play.host_vars == {"gpu02": {"gpufab_busy_ok": True}}
+    told = play.extra_vars
+    allow = ["link-flap", "traffic"]
+    assert told["gpufab_granted"] == {"gpu01": allow, "gpu02": allow}
+    assert told["gpufab_busy_hosts"] == ["gpu02", "gpu03"]
+    run = {"id": "run-1", "user": "kim", "spec": "spec-1", "claimed": False, "seconds": 600}
+    assert told["gpufab_run"] == run
     assert (play.inventory.name, play.forks) == ("inventory", 5)
+
+
+def test_a_sites_role_variables_have_no_say(nodes):
+    """Extra variables beat group_vars: each role's are given, also without any consent."""
+    fabric = nodes(gpu01=DRIFT)
+    fabric.apply()
+    told = fabric.plays[0].extra_vars
+    assert told["gpufab_granted"] == {"gpu01": []}
+    for feature in FEATURES:
+        assert told[f"{role(feature)}_allow"] == "{{ gpufab_allow }}"
+        assert told[f"{role(feature)}_busy_ok"] == "{{ gpufab_busy_ok }}"
+        assert told[f"{role(feature)}_run"] == "{{ gpufab_run }}"
+
+
+class TestNotBegun:
+    """One feature that fails keeps back what needs it, and that is said; the others are none of its affair."""
+
+    def test_what_needs_a_failed_feature(self, nodes):
+        fabric = nodes(saying(Said("gpu01", "ofed", problem="no such version"), Said("gpu01", "ofed", ended=True)))
+        outcome = fabric.apply(full=True, only=frozenset({"ofed", "roce", "links"})).outcomes["gpu01"]
+        assert outcome.not_begun == {"roce": "needs ofed, which failed"}
+
+    def test_what_does_not_need_it(self, nodes):
+        fabric = nodes(saying(Said("gpu01", "nccl", problem="not offered"), Said("gpu01", "nccl", ended=True)))
+        assert fabric.apply(full=True).outcomes["gpu01"].not_begun == {}
+
+    def test_a_failure_in_a_role_of_tasks_is_known_by_its_group(self, nodes):
+        fabric = nodes(saying(Said("gpu01", "", problem="dpkg: error"), Said("gpu01", "ofed", ended=True)))
+        outcome = fabric.apply(full=True, only=frozenset({"ofed", "roce"})).outcomes["gpu01"]
+        assert outcome.not_begun == {"roce": "needs ofed, which failed"}
+
+    def test_it_is_no_success(self, nodes):
+        fabric = nodes(saying(Said("gpu01", "ofed", ended=True)))
+        assert fabric.apply(full=True).exit_code is Exit.DRIFT
 
 
 def test_what_modules_say_is_heard_at_once(nodes):

@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from gpufab_cli.apply.drain import NOTES, Service, run_command
+from gpufab_cli.apply.drain import Service, run_command
+from gpufab_cli.apply.states import FOLDER as NOTES
 from gpufab_cli.spec.hooks import Hook
 
 DRAIN = Hook(command=("drain", "{host}"), timeout_s=7)
@@ -79,8 +80,9 @@ def test_a_host_is_noted_before_its_drain_begins(site, tmp_path):
 def test_left_to_the_operator(site):
     service = site.service()
     service.drain(["gpu01"])
-    service.leave(["gpu01"])
-    assert service.drained(["gpu01"]) == ()
+    service.leave({"gpu01": "it did not stick"})
+    assert site.service().drained(["gpu01"]) == ("gpu01",)
+    assert service.states.read("gpu01").left == "it did not stick"
 
 
 def test_without_hooks_nothing_is_run_or_noted(site):

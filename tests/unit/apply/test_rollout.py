@@ -1,16 +1,19 @@
 """One batch after the other, and when it goes no further. Nodes are snapshots that the runner changes."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpufab_cli.apply.ansible import Said
 from gpufab_cli.apply.apply import Request
 from gpufab_cli.apply.batches import Portions
-from gpufab_cli.apply.drain import NOTES, Service
+from gpufab_cli.apply.drain import Service
 from gpufab_cli.apply.rollout import KILLED, UNSEEN, Ways, rollout
+from gpufab_cli.apply.states import Stage
 from gpufab_cli.audit.audit import audit
 from gpufab_cli.audit.collect import Collected, Failed, Failure
+from gpufab_cli.compile.fabric import Fabric
 from gpufab_cli.errors import Exit, GpufabError
-from gpufab_cli.fabric.fabric import Fabric
 from gpufab_cli.module_utils.change import Change, Impact, Step, Unknown
 from gpufab_cli.module_utils.converge import Status, StepResult
 from gpufab_cli.module_utils.journal import Run
@@ -30,6 +33,23 @@ def step(host, status=Status.MADE, reason=""):
     return Said(host, "roce", (StepResult("roce", Step("roce compute/0", (change,), FLAP, PCI), status, reason),))
 
 
+class Theirs:
+    """Claims of which some are another run's."""
+
+    def __init__(self, refused, log=None):
+        self.refused, self.log = refused, log if log is not None else []
+
+    def take(self, hosts):
+        self.log.append(f"take {' '.join(hosts)}")
+        return {host: why for host, why in self.refused.items() if host in hosts}
+
+    def release(self, hosts):
+        self.log.extend(f"release {host}" for host in hosts)
+
+    def leave(self, hosts):
+        self.log.extend(f"leave {host}" for host in hosts)
+
+
 class Site:
     """``ending`` maps a host to what a role does to it; the others are mended."""
 
@@ -39,15 +59,27 @@ class Site:
         self.ending, self.later, self.log, self.fails = {}, {}, [], {}
         self.unproven, self.restless = {}, {}
         self.folder = folder
+        self.claims, self.plays, self.hidden = None, [], False
+
+    def hide_impact(self):
+        self.hidden = True
 
     def audit(self, fabric):
         self.log.append(f"audit {len(fabric.wants)}")
-        return audit(
+        report = audit(
             (Collected(host, found) for host, found in self.found.items() if host in fabric.wants), fabric.wants
         )
+        if not self.hidden:
+            return report
+        blind = {
+            name: replace(host, rows=tuple(replace(row, impact=frozenset()) for row in host.rows))
+            for name, host in report.hosts.items()
+        }
+        return replace(report, hosts=blind)
 
     def runner(self, play, listen):
         self.log.append(f"run {' '.join(play.hosts)}")
+        self.plays.append(play)
         return tuple(self.ending.get(host, self.mend)(host) for host in play.hosts)
 
     def mend(self, host):
@@ -77,6 +109,7 @@ class Site:
             audit=self.audit,
             runner=self.runner,
             listen=lambda _: None,
+            claims=self.claims,
             verify=self.judge("verify", self.unproven),
             soak=self.judge("soak", self.restless),
             sleep=self.sleep,
@@ -188,8 +221,17 @@ def test_a_host_that_is_lost_stops_it(site):
     stopped(site.go(), "gpu01", "timeout: no answer within 30 s")
 
 
-def test_a_host_that_was_lost_before_comes_last_and_stops_nothing(site):
-    site.found["gpu01"] = Failure(Failed.UNREACHABLE, "no route")
+@pytest.mark.parametrize("kind", [Failed.UNREACHABLE, Failed.TIMEOUT])
+def test_a_host_that_is_not_reached_is_not_begun_and_holds_up_no_other(site, kind):
+    site.found["gpu01"] = Failure(kind, "no route")
+    report = site.go()
+    assert (report.stop, report.exit_code) == (None, Exit.UNKNOWN)
+    assert site.ran == ["run gpu02", "run gpu03"]
+    assert report.outcomes["gpu01"].problem == f"not begun: {kind.value}: no route"
+
+
+def test_a_host_that_nothing_is_known_of_comes_last_and_stops_nothing(site):
+    site.found["gpu01"] = Failure(Failed.GARBAGE, "printed 'x'")
     site.ending["gpu01"] = lambda host: Said(host, "", problem="no route", unreachable=True)
     report = site.go()
     assert (report.stop, report.exit_code) == (None, Exit.UNKNOWN)
@@ -257,7 +299,8 @@ class TestHooks:
         report = site.go(hooks=HOOKS)
         assert report.left_drained == {"gpu01": "roce compute/0: did not stick"}
         assert "resume gpu01" not in site.log
-        assert not (site.folder / NOTES / "gpu01").exists()  # from here on it is the operator's
+        state = Service(site.folder, *HOOKS).states.read("gpu01")
+        assert (state.stage, state.left) == (Stage.DISTURBED, "roce compute/0: did not stick")
 
     def test_the_others_of_its_batch_are_given_back(self, site):
         site.ending["gpu01"] = lambda host: step(host, Status.FAILED, "did not stick")
@@ -270,7 +313,7 @@ class TestHooks:
         report = site.go(hooks=HOOKS)
         assert site.ran == []
         stopped(report, "gpu01", "drain: exit 1")
-        assert report.left_drained == {}
+        assert report.left_drained == {}  # it was given back
 
     def test_a_host_that_cannot_be_given_back_is_named(self, site):
         site.fails["resume gpu02"] = "exit 1"
@@ -287,15 +330,80 @@ class TestHooks:
         site.found = {host: in_sync(host) for host in HOSTS}
         Service(site.folder, *HOOKS, lambda *_: "").drain(["gpu01"])
         assert site.go(hooks=HOOKS).left_drained == {}
-        assert site.log == ["audit 3", "resume gpu01"]
+        assert site.log == ["audit 3", "verify gpu01", "resume gpu01"]
+
+    def test_unless_verify_does_not_pass_it(self, site):
+        site.found = {host: in_sync(host) for host in HOSTS}
+        Service(site.folder, *HOOKS, lambda *_: "").drain(["gpu01"])
+        site.unproven = {"gpu01": "verify: pfc: fail"}
+        assert site.go(hooks=HOOKS).left_drained == {"gpu01": KILLED}
+        assert "resume gpu01" not in site.log
 
     def test_unless_it_is_not_in_order(self, site):
         site.found = {host: in_sync(host, lldpad="7") for host in HOSTS}
         Service(site.folder, *HOOKS, lambda *_: "").drain(["gpu01"])
         assert site.go(hooks=HOOKS).left_drained == {"gpu01": KILLED}
 
-    def test_with_work_left_it_is_not_drained_twice(self, site):
+    def test_with_work_left_it_is_drained_again(self, site):
+        """Somebody may have given it back since, and a drain that was interrupted may never have come to its end."""
         Service(site.folder, *HOOKS, lambda *_: "").drain(["gpu01"])
         site.go(hooks=HOOKS)
-        assert "drain gpu01" not in site.log
-        assert site.log.index("resume gpu01") > site.log.index("run gpu01")
+        assert site.log.index("drain gpu01") < site.log.index("run gpu01") < site.log.index("resume gpu01")
+
+    def test_an_interrupted_drain_does_not_count(self, site):
+        def interrupted(argv, seconds):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            Service(site.folder, *HOOKS, interrupted).drain(["gpu01"])
+        assert Service(site.folder, *HOOKS).states.read("gpu01").stage is Stage.ASKED
+        site.go(hooks=HOOKS)
+        assert site.log.index("drain gpu01") < site.log.index("run gpu01") < site.log.index("resume gpu01")
+
+    def test_what_is_left_for_the_operator_is_listed_until_it_is_given_back(self, site):
+        site.ending["gpu01"] = lambda host: step(host, Status.FAILED, "did not stick")
+        site.go(hooks=HOOKS)
+        site.found = {host: in_sync(host) for host in HOSTS}
+        for _ in range(2):
+            assert site.go(hooks=HOOKS).left_drained == {"gpu01": "roce compute/0: did not stick"}
+            assert site.go(hooks=HOOKS, check=True).left_drained.keys() == {"gpu01"}
+        assert "resume gpu01" not in site.log
+
+    def test_an_impact_that_shows_only_on_the_node_waits_for_a_drain(self, site):
+        """The audit sees no impact; the module does, and is refused, as the host was not drained for it."""
+        granted = []
+
+        def on_the_node(host):
+            granted.append(site.plays[-1].extra_vars["gpufab_granted"].get(host))
+            if not granted[-1]:
+                return step(host, Status.REFUSED, "needs --allow link-flap,traffic")
+            return site.mend(host)
+
+        site.hide_impact()
+        site.found |= {host: in_sync(host) for host in ("gpu02", "gpu03")}
+        site.ending["gpu01"] = on_the_node
+        site.go(hooks=HOOKS)
+        assert [bool(allowed) for allowed in granted] == [False, True]
+        assert [line for line in site.log if "gpu01" in line][:5] == [
+            *("run gpu01", "drain gpu01", "run gpu01", "verify gpu01", "resume gpu01"),
+        ]
+
+    def test_a_host_that_another_run_has_is_named_and_no_reason_to_stop(self, site):
+        site.claims = Theirs({"gpu02": "claimed by kim on ctl2 (run r2)"})
+        report = site.go(hooks=HOOKS)
+        assert report.outcomes["gpu02"].held == "claimed by kim on ctl2 (run r2)"
+        assert (report.stop, report.exit_code) == (None, Exit.DRIFT)
+        assert site.ran == ["run gpu01", "run gpu03"]
+        assert not {"drain gpu02", "resume gpu02"} & set(site.log)
+
+    def test_a_canary_that_another_run_has_proves_nothing(self, site):
+        site.claims = Theirs({"gpu01": "claimed by kim on ctl2 (run r2)"})
+        stopped(site.go(hooks=HOOKS), "gpu01", "claimed by kim on ctl2")
+        assert site.ran == []
+
+    def test_claimed_before_it_is_drained_and_released_after_it_is_given_back(self, site):
+        site.found |= {host: in_sync(host) for host in ("gpu02", "gpu03")}
+        site.claims = Theirs({}, site.log)
+        site.go(hooks=HOOKS)
+        lines = [line for line in site.log if "gpu01" in line]
+        assert lines == ["take gpu01", "drain gpu01", "run gpu01", "verify gpu01", "resume gpu01", "release gpu01"]

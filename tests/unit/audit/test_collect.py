@@ -162,9 +162,10 @@ def test_no_hosts_are_no_hosts():
     assert list(collect({}, lambda *_: printed(), seconds=5, forks=4)) == []
 
 
-def test_a_bug_is_not_a_host_that_never_ends():
-    with pytest.raises(ZeroDivisionError):
-        end(ZeroDivisionError("bug"))
+def test_what_gpufab_stumbles_over_is_that_hosts_failure():
+    found = end(ZeroDivisionError("bug"))
+    assert found.result.kind is Failed.FAILED
+    assert "ZeroDivisionError" in found.result.message
 
 
 def test_the_wishes_follow_the_zip():

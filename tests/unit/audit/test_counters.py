@@ -102,3 +102,16 @@ def test_where_they_are_read():
 def test_a_question_that_is_none(question, capsys):
     assert not counters.answer(Node(), io.StringIO(question), io.StringIO(), MARKER)
     assert "ports on stdin" in capsys.readouterr().err
+
+
+def test_what_gpufab_stumbles_over_is_that_hosts_reason():
+    def execute(target, *_):
+        if target.host == "gpu01":
+            raise ZeroDivisionError("odd")
+        return Result(0, f"{MARKER}\n{{}}\n".encode(), b"")
+
+    way = (None, None, None, "sudo", "/usr/bin/python3", "active")
+    jobs = {host: (Target(host, host, *way), WANTS[host]) for host in ("gpu01", "gpu02")}
+    found = soak(jobs, execute, 0, seconds=5, forks=2, sleep=lambda _: None)
+    assert "ZeroDivisionError" in found["gpu01"]
+    assert found["gpu02"] == "it has no error counters that can be read"

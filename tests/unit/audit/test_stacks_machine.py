@@ -4,7 +4,6 @@ import pytest
 
 from gpufab_cli.audit.collect import Collected
 from gpufab_cli.audit.judge import judge
-from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.lab.hardware import control, drift
 from gpufab_cli.lab.hardware.state import Fault
 from gpufab_cli.lab.hardware.tools.mlnx_qos_print import FAULT as RELEASE
@@ -18,6 +17,7 @@ from gpufab_cli.spec.draft import draft
 from gpufab_cli.spec.load import validate
 from gpufab_cli.spec.lock import Lock
 from gpufab_cli.spec.model import FabricSpec
+from tests.fabrics import compiled
 from tests.lab.test_roce_stacks import MACHINES, SPEC
 from tests.machine import LabHost
 
@@ -44,7 +44,7 @@ class Node(LabHost):
         fabric = validate(source.parse(text, "f"), FabricSpec)
         drafted = draft(fabric, Lock(), {self.name: devices.gather(self)})
         assert drafted.errors == ()
-        self.wants = {"roce": compile_wants(fabric, drafted.lock)[self.name]["roce"]}
+        self.wants = {"roce": compiled(fabric, drafted.lock)[self.name]["roce"]}
 
     def _answer(self, argv):
         if argv[0] in self.broken:

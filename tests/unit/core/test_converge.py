@@ -8,9 +8,11 @@ import pytest
 
 from gpufab_cli.module_utils import desired, journal, record
 from gpufab_cli.module_utils.change import ABSENT, Change, Finding, Impact, Pending, Plan, Step, Unknown
+from gpufab_cli.module_utils.claim import Question, settle
 from gpufab_cli.module_utils.converge import Order, Status, converge
 from gpufab_cli.module_utils.devices import Devices
 from gpufab_cli.module_utils.host import ForbiddenQueryError, HostError
+from gpufab_cli.module_utils.journal import Run
 from tests.fakes import FakeHost, ok, start
 
 from .roce_node import nic
@@ -145,6 +147,43 @@ def test_a_busy_node_is_left_alone_and_its_user_named():
     assert statuses(outcome)["toy p"] == "busy"
     assert outcome.steps[1].reason == "python3 (process 77) holds an RDMA device"
     assert statuses(converge(busy_node(), Toy(), ToyWant({"p": 2}), replace(ALL, busy_ok=True)))["toy p"] == "made"
+
+
+TAKE = Question("take", "run-1", "kim", "ctl1", 180.0, drained=True)
+
+
+@pytest.mark.parametrize("run", [Run(), Run(id="run-2")])
+def test_no_other_run_disturbs_a_claimed_node(run):
+    """Plain Ansible has no run id: it is another one."""
+    host = node(p=1)
+    settle(host, TAKE)
+    outcome = converge(host, Toy(), ToyWant({"p": 2}), replace(ALL, busy_ok=True, run=run))
+    held = next(result for result in outcome.steps if result.step.name == "toy p")
+    assert held.status is Status.BUSY
+    assert held.reason.startswith("claimed by kim on ctl1 (run run-1) since ")
+
+
+@pytest.mark.parametrize("order", [replace(ALL, run=Run(id="run-1"), claimed=True), replace(ALL, restore=True)])
+def test_the_run_that_has_the_node_and_a_restore_go_on(order):
+    host = node(p=1)
+    host.files[record.MANAGEMENT] = "[]"
+    settle(host, TAKE)
+    assert statuses(converge(host, Toy(), ToyWant({"p": 2}), replace(order, busy_ok=True)))["toy p"] == "made"
+
+
+def test_a_run_whose_claim_is_over_disturbs_nobody():
+    host = node(p=1)
+    settle(host, TAKE)
+    host.up_seconds += 180
+    order = replace(ALL, busy_ok=True, run=Run(id="run-1"), claimed=True)
+    assert statuses(converge(host, Toy(), ToyWant({"p": 2}), order))["toy p"] == "busy"
+
+
+def test_a_step_without_impact_needs_no_claim():
+    host, toy = node(p=1), Toy()
+    toy.impact = frozenset()
+    settle(host, TAKE)
+    assert statuses(converge(host, toy, ToyWant({"p": 2}), Order()))["toy p"] == "made"
 
 
 def test_a_restore_asks_only_who_uses_the_device_that_lost_its_settings():

@@ -7,6 +7,7 @@ from gpufab_cli.module_utils.features import FEATURES
 from gpufab_cli.module_utils.node.feature import SYSTEMD
 from gpufab_cli.module_utils.node.files import EARLY, LATE, UDEV_RULE, texts
 from gpufab_cli.module_utils.node.want import NodeWant
+from gpufab_cli.module_utils.queries import ORDERED
 from gpufab_cli.module_utils.roce.probe import BNXT_DRIVER
 from tests.fakes import FakeHost, failed, ok
 
@@ -14,7 +15,7 @@ FEATURE, WANT = FEATURES["node"], NodeWant(())
 SHOW = ("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", EARLY, LATE)
 
 
-ORDERS = ("systemctl", "show", "--property=Id,After", "*")
+ORDERS = ("systemctl", "show", "--property=Id,After", *ORDERED)
 
 
 def shown(active="inactive", result="success", stale="no"):

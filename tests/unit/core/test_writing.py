@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -180,3 +182,36 @@ def test_whatever_was_torn_every_line_that_was_appended_is_a_line(tmp_path_facto
     found = (folder / "log").read_bytes().split(b"\n") if lines else []
     rest = iter(found)
     assert all(line.encode("utf-8", "surrogateescape") in rest for line in lines)
+
+
+def dead_pid():
+    done = subprocess.Popen([sys.executable, "-c", ""])
+    done.wait()
+    return done.pid
+
+
+@pytest.mark.parametrize("write", [lambda host: host.put("/etc/x", b"new"), lambda host: host.symlink("/etc/x", "y")])
+def test_what_killed_writes_of_a_file_left_is_removed_by_the_next_write_of_it(host, tmp_path, write):
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    left = {f"x.{dead_pid()}.gpufab", f"x.{os.getpid()}.gpufab", f"x.{os.getppid()}.gpufab"}
+    kept = {f"y.{dead_pid()}.gpufab", "x.gpufab", "x.1a.gpufab", "ax.1.gpufab"}
+    for name in left | kept:
+        (folder / name).write_text("half")
+    os.utime(folder / f"x.{os.getppid()}.gpufab", (1000, 1000))  # before this boot: the process is another by now
+    write(host)
+    assert {path.name for path in folder.iterdir()} == {*kept, "x"}
+
+
+def test_what_another_process_is_writing_is_left_alone(host, tmp_path):
+    (tmp_path / "etc").mkdir()
+    (tmp_path / f"etc/x.{os.getppid()}.gpufab").write_text("half")
+    host.put("/etc/x", b"new")
+    assert (tmp_path / f"etc/x.{os.getppid()}.gpufab").exists()
+
+
+def test_a_link_that_cannot_be_made_leaves_nothing(host, tmp_path):
+    (tmp_path / "etc/x").mkdir(parents=True)
+    with pytest.raises(HostError):
+        host.symlink("/etc/x", "y")
+    assert [path.name for path in (tmp_path / "etc").iterdir()] == ["x"]

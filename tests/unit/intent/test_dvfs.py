@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from gpufab_cli.errors import GpufabError
-from gpufab_cli.intent.compile import compile_wants
+from gpufab_cli.fabric.resolve import resolve
 from gpufab_cli.intent.dvfs import dvfs_want
 from gpufab_cli.module_utils.dvfs.want import CpuWant, GpuPolicy, GpuWant, JobsWant
 from gpufab_cli.spec.lock import Lock, LockedGpu
-from tests.fabrics import lock, spec
+from tests.fabrics import compiled, lock, spec
 
 BOX = "ports: [{network: compute, rail: 0-1}]"
 PCIS = ("0000:1b:00.0", "0000:43:00.0")
@@ -25,15 +25,19 @@ def locked(pcis=PCIS):
     return Lock(hosts={name: host.model_copy(update={"gpus": gpus}) for name, host in lock().hosts.items()})
 
 
+def of_first(found, pinned):
+    fabric = resolve(found, pinned)
+    return dvfs_want(fabric, fabric.hosts["gpu01"])
+
+
 def want(text):
-    found = fabric(text)
-    return dvfs_want(found, locked(), found.hosts[0])
+    return of_first(fabric(text), locked())
 
 
 def test_a_profile_that_says_nothing_tells_nothing():
     found = spec()
-    assert dvfs_want(found, locked(), found.hosts[0]) is None
-    assert set(compile_wants(found, locked())["gpu01"]) == {"node", "roce"}
+    assert of_first(found, locked()) is None
+    assert set(compiled(found, locked())["gpu01"]) == {"node", "roce"}
 
 
 def test_gpus_follow_one_policy_at_the_locks_addresses():
@@ -69,7 +73,7 @@ def test_cpus_and_jobs():
 
 def test_cpus_alone_need_no_gpu_in_the_lock():
     found = fabric("cpu: {governor: performance}")
-    assert dvfs_want(found, locked(()), found.hosts[0]).gpus == ()
+    assert of_first(found, locked(())).gpus == ()
 
 
 @pytest.mark.parametrize(
@@ -84,4 +88,4 @@ def test_a_lock_of_other_gpus_is_refused(text, message):
         want(text)
     found = fabric("gpus: {ecc: true}")
     with pytest.raises(GpufabError, match="0 GPUs of gpu01, its profile has GPUs"):
-        dvfs_want(found, locked(()), found.hosts[0])
+        of_first(found, locked(()))

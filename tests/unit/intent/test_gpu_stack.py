@@ -2,17 +2,16 @@
 
 import pytest
 
-from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.module_utils.gpu_stack.want import GpuStackWant
 from gpufab_cli.module_utils.limits.want import LimitsWant
 from gpufab_cli.spec.limits import JOB_STARTERS
-from tests.fabrics import lock, refusals, spec
+from tests.fabrics import compiled, lock, refusals, spec
 
 BOX = "ports: [{network: compute, rail: 0-1}]"
 
 
 def wants(text, ports=BOX):
-    return compile_wants(spec((BOX, f"{ports}\n    {text}")), lock())["gpu01"]
+    return compiled(spec((BOX, f"{ports}\n    {text}")), lock())["gpu01"]
 
 
 def refused(text):
@@ -67,4 +66,4 @@ def test_a_host_may_have_it_otherwise():
         (BOX, f"{BOX}\n    gpu_stack: external"),
         ("profile: box,", "profile: box, override: {gpu_stack: {gpudirect: dmabuf}},"),
     )
-    assert compile_wants(found, lock())["gpu01"]["gpu_stack"] == GpuStackWant(None, "dmabuf")
+    assert compiled(found, lock())["gpu01"]["gpu_stack"] == GpuStackWant(None, "dmabuf")

@@ -3,6 +3,7 @@
 import pytest
 
 from gpufab_cli.errors import GpufabError
+from gpufab_cli.fabric.resolve import resolve
 from gpufab_cli.launch import run
 from gpufab_cli.launch.job import BIND, Request, make
 from gpufab_cli.launch.words import Options, hostfile, lines
@@ -18,7 +19,7 @@ def fabric(profile=MPI, hosts=HOSTS):
 
 
 def job(given=None, **more):
-    return make(given or fabric(), lock(), Request(**{"program": ("prog", "-n"), **more}))
+    return make(resolve(given or fabric(), lock()), Request(**{"program": ("prog", "-n"), **more}))
 
 
 def argv(made, launcher="mpirun", **options):
@@ -100,9 +101,9 @@ def test_hosts_with_other_numbers_of_gpus_are_mpirun_s_alone():
     host = locked.hosts["gpu02"]
     hosts = {**locked.hosts, "gpu02": host.model_copy(update={"gpus": ()})}
     with pytest.raises(GpufabError, match="no GPU of gpu02"):
-        make(fabric(), locked.model_copy(update={"hosts": hosts}), Request(("x",)))
+        make(resolve(fabric(), locked.model_copy(update={"hosts": hosts})), Request(("x",)))
     hosts["gpu02"] = host.model_copy(update={"gpus": (*host.gpus, *host.gpus)})
-    made = make(fabric(), locked.model_copy(update={"hosts": hosts}), Request(("x",)))
+    made = make(resolve(fabric(), locked.model_copy(update={"hosts": hosts})), Request(("x",)))
     assert "--host 10.0.0.11:1,10.0.0.12:2,10.0.0.13:1" in argv(made)
     with pytest.raises(GpufabError, match="srun starts as many ranks on each host"):
         lines(made, "srun", Options())

@@ -95,3 +95,15 @@ def test_a_write_that_fails_leaves_no_rest(tmp_path, monkeypatch):
     with pytest.raises(GpufabError, match=r"hosts\.yml: No space left on device"):
         render(tmp_path, {"hosts.yml": NEW})
     assert tree(tmp_path) == {"hosts.yml": OURS}
+
+
+@pytest.mark.parametrize("link", ["group_vars", "group_vars/all"])
+def test_nothing_is_written_through_a_link(tmp_path, link):
+    root, elsewhere = tmp_path / "inventory", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (root / link).parent.mkdir(parents=True)
+    (root / link).symlink_to(elsewhere)
+    with pytest.raises(SpecErrors, match=f"inventory/{link}: a link to {elsewhere}, and nothing is written"):
+        render(root, {"hosts.yml": OURS, "group_vars/all/gpufab.yml": OURS})
+    assert list(elsewhere.iterdir()) == []
+    assert not (root / "hosts.yml").exists()

@@ -6,21 +6,19 @@ from typing import get_args
 
 import pytest
 
+from gpufab_cli.compile.fabric import load_whole
 from gpufab_cli.errors import GpufabError
-from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.outputs.files import write
 from gpufab_cli.outputs.registry import OUTPUTS
-from gpufab_cli.outputs.render import changes, inventory_changes
+from gpufab_cli.outputs.render import inventory_changes, rendered
 from gpufab_cli.spec.load import load
-from gpufab_cli.spec.lock import load_lock
 from gpufab_cli.spec.outputs import OutputName
 from tests.golden.cases import RENDER, names
 
 
-def rendered(output, case):
-    fabric = RENDER / case / "fabric.yml"
-    spec = load(fabric)
-    return output.render(spec, compile_wants(spec, load_lock(fabric)))
+def texts(output, case):
+    whole = load_whole(RENDER / case / "fabric.yml")
+    return output.render(whole.resolved, whole.wants)
 
 
 def test_the_spec_names_the_outputs_that_there_are():
@@ -37,9 +35,9 @@ def test_no_output_writes_below_anothers_folder():
 @pytest.mark.parametrize("case", names(RENDER))
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_an_output_gives_files_of_its_own_the_same_each_time(name, case):
-    files = rendered(OUTPUTS[name], case)
+    files = texts(OUTPUTS[name], case)
     assert files
-    assert list(files.items()) == list(rendered(OUTPUTS[name], case).items())
+    assert list(files.items()) == list(texts(OUTPUTS[name], case).items())
     for path, text in files.items():
         assert ".." not in PurePosixPath(path).parts
         assert not PurePosixPath(path).is_absolute()
@@ -64,18 +62,18 @@ def test_files_of_an_output_that_is_not_named_any_more_go_and_the_sites_own_stay
     for name in ("fabric.yml", "fabric.lock.yml"):
         (tmp_path / name).write_text((RENDER / "usual" / name).read_text())
     fabric = tmp_path / "fabric.yml"
-    write(tmp_path, changes(fabric))
+    write(tmp_path, rendered(fabric).changes)
     assert (tmp_path / "inventory/hosts.yml").exists()
     assert not (tmp_path / "other").exists()
     (tmp_path / "other").mkdir()
     (tmp_path / "other/stale.txt").write_text("! gpufab\n")
     (tmp_path / "other/mine.txt").write_text("mine\n")
-    assert [change.path for change in changes(fabric)] == [tmp_path / "other/stale.txt"]
-    write(tmp_path, changes(fabric))
+    assert [change.path for change in rendered(fabric).changes] == [tmp_path / "other/stale.txt"]
+    write(tmp_path, rendered(fabric).changes)
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["mine.txt"]
     (tmp_path / "other/mine.txt").unlink()
     (tmp_path / "other/stale.txt").write_text("! gpufab\n")
-    write(tmp_path, changes(fabric))
+    write(tmp_path, rendered(fabric).changes)
     assert not (tmp_path / "other").exists()
 
 
@@ -86,7 +84,7 @@ def fabric(tmp_path, monkeypatch):
     def make(*outputs):
         case = RENDER / "usual"
         spec = load(case / "fabric.yml").model_copy(update={"outputs": outputs})
-        monkeypatch.setattr("gpufab_cli.outputs.render.load", lambda _: spec)
+        monkeypatch.setattr("gpufab_cli.fabric.resolve.load", lambda _: spec)
         (tmp_path / "fabric.lock.yml").write_text((case / "fabric.lock.yml").read_text())
         return tmp_path / "fabric.yml"
 
@@ -100,11 +98,11 @@ def folders(changed, fabric):
 
 def test_every_output_that_a_fabric_names_is_rendered(fabric):
     path = fabric("ansible", "other")
-    assert folders(changes(path), path) == {"inventory", "other"}
+    assert folders(rendered(path).changes, path) == {"inventory", "other"}
 
 
 def test_an_apply_looks_at_the_inventory_alone_and_refuses_a_fabric_without(fabric):
     path = fabric("ansible", "other")
-    assert folders(inventory_changes(path), path) == {"inventory"}
+    assert folders(inventory_changes(load_whole(path)), path) == {"inventory"}
     with pytest.raises(GpufabError, match="outputs: does not name ansible"):
-        inventory_changes(fabric("other"))
+        inventory_changes(load_whole(fabric("other")))

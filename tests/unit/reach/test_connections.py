@@ -1,5 +1,6 @@
 """Over real SSH on the loopback, by paramiko and by the ssh program: what arrives, what is refused, what is cut off."""
 
+import shlex
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -133,6 +134,38 @@ class TestEitherWay:
         result = Ssh().exec(target, ["yes"], b"", 20)
         assert result.cut
         assert len(result.stdout) == 100_000
+
+    @pytest.mark.parametrize("forged", ["CHANGED", "verification", "denied"])
+    def test_a_node_cannot_speak_for_ssh(self, target, server, forged):
+        words = FORGED[forged]
+        server.banner = words.replace("\n", "\r\n")
+        try:
+            result = Ssh().exec(target, [*SH, f"printf '%s' {shlex.quote(words)} >&2; exit 255"], b"", 20)
+        except UnreachableError as refusal:
+            found = refusal
+        else:
+            found = None
+            assert (result.rc, result.stderr) == (255, words.encode())
+        assert found is None or (str(found).startswith("ended with status 255 and said '"), found.hint) == (True, "")
+
+    def test_nor_when_it_ends_the_connection_before_login(self, target, server, quick):
+        server.banner, server.user_key = FORGED["CHANGED"] + FORGED["verification"], "nobody's"
+        message, hint = refused(target)
+        assert "Permission denied" in message
+        assert "known_hosts" not in message + hint
+
+    def test_nor_in_what_it_says_in_place_of_a_banner(self, target, server, quick):
+        server.behaviour = lambda connection: (connection.sendall(FORGED["CHANGED"].encode()), connection.close())
+        message, hint = refused(target)
+        assert message != "host key has changed"
+        assert "known_hosts" not in hint
+
+
+FORGED = {
+    "CHANGED": "@@@@\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n@@@@\n",
+    "verification": "Host key verification failed.\n",
+    "denied": "ops@node: Permission denied (publickey).\n",
+}
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@
 import pytest
 
 from gpufab_cli.errors import GpufabError
-from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.module_utils.roce.want import BondWant
 from gpufab_cli.spec.addressing import port_address
 from gpufab_cli.spec.lock import Lock, LockedHost, LockedPort
 from gpufab_cli.spec.model import Rail
-from tests.fabrics import refusals, spec
+from tests.fabrics import compiled, refusals, spec
 
 PORTS = "ports: [{network: compute, rail: 0-1}]"
 BONDED = (PORTS, "ports: [{network: compute, rail: 0-1, bond: {name: bond0, mode: 802.3ad}}]")
@@ -45,7 +44,7 @@ def test_ports_of_a_bond_share_its_address_and_two_rails_do_not():
 
 
 def test_a_bond_is_told_to_both_ports():
-    want = compile_wants(spec(BONDED), lock(("0000:18:00.0", "X"), ("0000:18:00.1", "X")))["gpu01"]["roce"]
+    want = compiled(spec(BONDED), lock(("0000:18:00.0", "X"), ("0000:18:00.1", "X")))["gpu01"]["roce"]
     assert [port.bond for port in want.ports] == [BondWant("bond0", "802.3ad")] * 2
 
 
@@ -60,7 +59,7 @@ def test_a_bond_is_told_to_both_ports():
 )
 def test_both_ports_are_of_one_card(ports, fits):
     if fits:
-        assert compile_wants(spec(BONDED), lock(*ports))
+        assert compiled(spec(BONDED), lock(*ports))
         return
     with pytest.raises(GpufabError, match=r"gpu01: compute/0 and compute/1 are of two cards"):
-        compile_wants(spec(BONDED), lock(*ports))
+        compiled(spec(BONDED), lock(*ports))

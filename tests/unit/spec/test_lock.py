@@ -4,12 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpufab_cli.errors import GpufabError
 from gpufab_cli.spec import source
 from gpufab_cli.spec.load import validate
-from gpufab_cli.spec.lock import Lock, LockedHost, LockedPort, dump, load_lock, locked_port
-from gpufab_cli.spec.model import Rail
-from tests.fabrics import lock, spec, text_refusals
+from gpufab_cli.spec.lock import Lock, LockedHost, LockedPort, dump, load_lock
+from tests.fabrics import lock, text_refusals
 
 
 def loaded(text):
@@ -70,10 +68,3 @@ def test_a_wrong_lock_is_refused(old, new, told):
     found = text_refusals(text.replace(old, new), Lock)
     assert len(found) == 1, found
     assert told in found[0]
-
-
-def test_a_rail_that_is_not_locked_is_an_error_with_a_way_out():
-    host = spec().hosts[0]
-    with pytest.raises(GpufabError, match="no device for gpu01 compute/2") as caught:
-        locked_port(lock(), host, Rail("compute", 2))
-    assert caught.value.hint == "run gpufab lock --update gpu01"

@@ -2,10 +2,9 @@
 
 import pytest
 
-from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.module_utils.rails import ClassWant
 from gpufab_cli.spec.rails import rails_of
-from tests.fabrics import lock, refusals, spec
+from tests.fabrics import compiled, lock, refusals, spec
 
 BOX = "ports: [{network: compute, rail: 0-1}]"
 NETWORKS = "  management: {transport: ethernet, speed_gbps: 10}\n"
@@ -14,7 +13,7 @@ BOTH = "ports: [{network: compute, rail: 0-1}, {network: storage, rail: 0-1}]"
 
 
 def wants(text):
-    return compile_wants(spec((BOX, f"{BOX}\n    {text}")), lock())["gpu01"]
+    return compiled(spec((BOX, f"{BOX}\n    {text}")), lock())["gpu01"]
 
 
 def refused(text, ports=BOX):
@@ -22,7 +21,7 @@ def refused(text, ports=BOX):
 
 
 def test_nothing_said_is_nothing_told():
-    assert not {"nccl_env", "mpi"} & set(compile_wants(spec(), lock())["gpu01"])
+    assert not {"nccl_env", "mpi"} & set(compiled(spec(), lock())["gpu01"])
 
 
 def test_what_follows_from_the_fabric_is_derived():

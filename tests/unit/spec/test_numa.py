@@ -2,24 +2,28 @@
 
 import pytest
 
-from gpufab_cli.intent.compile import compile_wants
+from gpufab_cli.fabric.resolve import resolve
 from gpufab_cli.intent.numa import numa_want
 from gpufab_cli.module_utils.kernel.want import AcsWant, KernelWant
 from gpufab_cli.module_utils.numa.want import SharedSubnet
-from tests.fabrics import lock, refusals, spec
+from tests.fabrics import compiled, lock, refusals, spec
 
 BOX = "ports: [{network: compute, rail: 0-1}]"
 
 
+def of_first(found):
+    fabric = resolve(found, lock())
+    return numa_want(fabric, fabric.hosts["gpu01"])
+
+
 def want(text):
-    found = spec((BOX, f"{BOX}\n    numa: {text}"))
-    return numa_want(found, lock(), found.hosts[0])
+    return of_first(spec((BOX, f"{BOX}\n    numa: {text}")))
 
 
 def test_a_profile_that_says_nothing_tells_nothing():
     found = spec()
-    assert numa_want(found, lock(), found.hosts[0]) is None
-    assert "numa" not in compile_wants(found, lock())["gpu01"]
+    assert of_first(found) is None
+    assert "numa" not in compiled(found, lock())["gpu01"]
 
 
 def test_what_is_left_out_is_not_managed():
@@ -59,7 +63,7 @@ def test_usual_values_of_a_shared_subnet_and_values_that_are_left_alone():
 def test_how_acs_is_set_and_what_the_kernel_is_told(acs, sets, told):
     assert want(f"{{use: vms, acs: {acs}}}").set_acs is sets
     found = spec((BOX, f"{BOX}\n    numa: {{use: vms, acs: {acs}}}"))
-    assert compile_wants(found, lock())["gpu01"].get("kernel") == told
+    assert compiled(found, lock())["gpu01"].get("kernel") == told
 
 
 def test_an_argument_that_each_host_computes_is_not_given_by_hand_too():

@@ -5,11 +5,10 @@ import textwrap
 
 import pytest
 
-from gpufab_cli.intent.compile import compile_wants
 from gpufab_cli.module_utils.packages.want import NcclWant, OfedWant
 from gpufab_cli.module_utils.schema import decode, encode
 from gpufab_cli.spec.openpgp import KeyFormatError, fingerprints
-from tests.fabrics import lock, refusals, spec
+from tests.fabrics import compiled, lock, refusals, spec
 from tests.unit.core.packages_node import FINGERPRINT, KEY
 
 PORTS = "ports: [{network: compute, rail: 0-1}]"
@@ -75,7 +74,7 @@ def test_what_is_said_of_a_profile(change, said):
 
 
 def test_each_host_is_told_what_its_profile_says():
-    found = compile_wants(spec(stack(DOCA, fingerprint=f'"{FINGERPRINT[:20].lower()} {FINGERPRINT[20:]}"')), lock())
+    found = compiled(spec(stack(DOCA, fingerprint=f'"{FINGERPRINT[:20].lower()} {FINGERPRINT[20:]}"')), lock())
     want = found["gpu02"]["ofed"]
     assert (want.stack, want.version, want.profile, want.firmware_updater) == ("doca-ofed", "3.2.0", "doca-ofed", False)
     assert want.repository.url == "https://m.example/3.2.0/{platform}"
@@ -85,14 +84,12 @@ def test_each_host_is_told_what_its_profile_says():
 
 
 def test_nccl_is_told_with_its_cuda():
-    want = compile_wants(spec(with_profile('nccl: {version: "2.27.5", cuda: "12.9", tests: true}')), lock())["gpu01"][
-        "nccl"
-    ]
+    want = compiled(spec(with_profile('nccl: {version: "2.27.5", cuda: "12.9", tests: true}')), lock())["gpu01"]["nccl"]
     assert want == NcclWant("vendor", "2.27.5", "12.9", True, True)
 
 
 def test_a_fabric_that_names_neither_tells_nothing():
-    assert not {"ofed", "nccl"} & set(compile_wants(spec(), lock())["gpu01"])
+    assert not {"ofed", "nccl"} & set(compiled(spec(), lock())["gpu01"])
 
 
 def test_a_key_is_known_by_its_fingerprint():

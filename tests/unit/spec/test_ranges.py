@@ -1,6 +1,10 @@
+import tracemalloc
+
 import pytest
 
+from gpufab_cli.spec import ranges
 from gpufab_cli.spec.ranges import MAX_HOSTS, expand, numbers
+from tests import fabrics
 
 
 @pytest.mark.parametrize(
@@ -37,3 +41,26 @@ def test_a_slip_does_not_fill_the_memory(text):
 
 def test_rails_are_numbers():
     assert numbers("0-3,6") == (0, 1, 2, 3, 6)
+
+
+@pytest.mark.parametrize("read", [expand, numbers])
+def test_spans_of_one_bracket_are_counted_before_they_are_written_out(read):
+    spans = ",".join([f"0-{MAX_HOSTS - 1}"] * 200)
+    text = f"gpu[{spans}]" if read is expand else spans
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="more than"):
+            read(text)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+def test_hosts_are_counted_over_all_entries_before_they_are_written_out(monkeypatch):
+    entries = ", ".join(f'{{name: "g{number}x[00001-90000]", profile: box}}' for number in range(2000))
+    written = []
+    monkeypatch.setattr(ranges, "expand", lambda text: written.append(text) or ())
+    told = fabrics.refusals(('  - {name: "gpu[01-03]", profile: box, address: "10.0.0.[11-13]"}', f"  [{entries}]"))
+    assert told == ["hosts: 180000000 hosts in all, more than 100000"]
+    assert written == []

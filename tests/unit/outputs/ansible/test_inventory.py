@@ -5,19 +5,24 @@ from dataclasses import dataclass
 import pytest
 import yaml
 
-from gpufab_cli.intent.compile import FEATURES, compile_wants
+from gpufab_cli.fabric.resolve import resolve
+from gpufab_cli.intent.compile import FEATURES
 from gpufab_cli.module_utils.schema import encode
 from gpufab_cli.outputs.ansible.inventory import inventory
 from gpufab_cli.spec.lock import LockedHost
-from tests.fabrics import lock, locked_port, spec
+from tests.fabrics import compiled, lock, locked_port, spec
 
 CONNECTION = "{user: ops}"
 HOSTS = '{name: "gpu[01-03]", profile: box, address: "10.0.0.[11-13]"}'
 
 
+def texts(fabric, pinned):
+    return inventory(resolve(fabric, pinned), compiled(fabric, pinned))
+
+
 def files(*replacements):
     fabric = spec(*replacements)
-    return inventory(fabric, compile_wants(fabric, lock()))
+    return texts(fabric, lock())
 
 
 def read(*replacements):
@@ -29,7 +34,7 @@ def connection(text):
 
 
 def test_what_a_role_reads_is_what_was_compiled():
-    wants = compile_wants(spec(), lock())["gpu02"]
+    wants = compiled(spec(), lock())["gpu02"]
     found = read()
     variables = found["group_vars/profile_box/gpufab.yml"] | found["host_vars/gpu02/gpufab.yml"]
     assert variables["roce_qos"] == encode(wants["roce"])["qos"]
@@ -127,7 +132,7 @@ def odd_lock(rails=(1,)):
 
 def test_an_override_is_the_hosts_own_and_leaves_the_profile_alone():
     fabric = spec(overridden("{ports: [{network: compute, rail: 1}]}"))
-    found = {p: yaml.safe_load(text) for p, text in inventory(fabric, compile_wants(fabric, odd_lock())).items()}
+    found = {p: yaml.safe_load(text) for p, text in texts(fabric, odd_lock()).items()}
     assert [port["rail"] for port in found["host_vars/odd/gpufab.yml"]["roce_ports"]] == ["compute/1"]
     assert "roce_qos" not in found["host_vars/odd/gpufab.yml"]
     assert found["group_vars/profile_box/gpufab.yml"] == read()["group_vars/profile_box/gpufab.yml"]
@@ -136,7 +141,7 @@ def test_an_override_is_the_hosts_own_and_leaves_the_profile_alone():
 def test_a_host_that_overrides_is_not_the_model_of_its_profile():
     first = (HOSTS, f"{{name: odd, profile: box, override: {{ports: null}}}}\n  - {HOSTS}")
     fabric = spec(first)
-    found = {p: yaml.safe_load(text) for p, text in inventory(fabric, compile_wants(fabric, odd_lock())).items()}
+    found = {p: yaml.safe_load(text) for p, text in texts(fabric, odd_lock()).items()}
     assert found["group_vars/profile_box/gpufab.yml"]["node_features"] == ["roce"]
     assert found["host_vars/odd/gpufab.yml"] == {"node_features": []}
     assert "odd" not in found["hosts.yml"]["roce"]["hosts"]
@@ -144,10 +149,10 @@ def test_a_host_that_overrides_is_not_the_model_of_its_profile():
 
 def test_what_an_override_takes_away_is_null_for_its_host():
     fabric = spec(overridden("{ports: [{network: compute, rail: 1}]}"))
-    wants = compile_wants(fabric, odd_lock())
+    wants = compiled(fabric, odd_lock())
     wants["gpu01"]["roce"] = SimpleWant(qos={}, extra=1)
     wants["odd"]["roce"] = SimpleWant(qos={})
-    found = inventory(fabric, wants)
+    found = inventory(resolve(fabric, odd_lock()), wants)
     assert yaml.safe_load(found["group_vars/profile_box/gpufab.yml"])["roce_extra"] == 1
     assert yaml.safe_load(found["host_vars/odd/gpufab.yml"]) == {"roce_extra": None}
 
