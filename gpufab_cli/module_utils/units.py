@@ -1,12 +1,14 @@
-"""What ``systemctl show`` prints of units: a block each, with lines of NAME=VALUE and an empty line between."""
+"""What systemd tells of units: ``systemctl show`` a block each, with lines of NAME=VALUE; their order as a graph."""
 
-from typing import Dict, Sequence, Tuple, Union
+import re
+from typing import Dict, List, Sequence, Tuple, Union
 
 from .change import Unknown
 from .host import Reader
-from .queries import ORDERED
 
 Block = Dict[str, str]
+
+_EDGE = re.compile(r'^\t"([^"\n]+)"->"([^"\n]+)" \[color="green"\];$', re.MULTILINE)
 
 
 def show(
@@ -33,17 +35,22 @@ def show(
 
 
 def after(host: Reader) -> Union[Dict[str, Tuple[str, ...]], Unknown]:
-    """Every unit that systemd knows of and that may come after another, and the units that it comes after."""
-    output = host.query("systemctl", "show", "--property=Id,After", *ORDERED)
+    """Every unit that comes after others, and these, as ``systemd-analyze dot --order`` prints them.
+
+    ``systemctl show '*'`` says the same, but reads every property of every unit: 27 s on a slow machine, this 2 s.
+    """
+    output = host.query("systemd-analyze", "dot", "--order")
     if isinstance(output, Unknown):
         return output
     if output.rc != 0:
-        return Unknown(f"systemctl show: {output.error}")
-    blocks = tuple(_block(text) for text in output.whole.strip("\n").split("\n\n"))
-    # A property without a value is not printed; on a node that runs some unit comes after another.
-    if not all("Id" in block for block in blocks) or not any("After" in block for block in blocks):
-        return Unknown("systemctl show: printed what no known release prints")
-    return {block["Id"]: tuple(block.get("After", "").split()) for block in blocks}
+        return Unknown(f"systemd-analyze dot: {output.error}")
+    found: Dict[str, List[str]] = {}
+    for unit, earlier in _EDGE.findall(output.whole):
+        found.setdefault(unit, []).append(earlier)
+    # On a node that runs some unit comes after another, and what was cut off has no end.
+    if not found or not output.whole.rstrip().endswith("}"):
+        return Unknown("systemd-analyze dot: printed what no known release prints")
+    return {unit: tuple(earlier) for unit, earlier in found.items()}
 
 
 def _block(text: str) -> Block:

@@ -11,7 +11,7 @@ PCI = ("0000:41:00.0", "0000:81:00.0")
 def lossless(sh: Shell, port: str) -> bool:
     """Whether PFC is on for priority 3 alone."""
     found = json.loads(sh(f"dcb -j pfc show dev {port} 2>/dev/null || echo '{{}}'") or "{}")
-    return found.get("prio-pfc") == [number == 3 for number in range(8)]
+    return found.get("prio_pfc") == [number == 3 for number in range(8)]
 
 
 def vfs(sh: Shell, port: str) -> list[dict[str, Any]]:

@@ -103,4 +103,4 @@ def test_witnesses_can_tell(applied, sh):
     install_witnesses(sh)
     sh("dcb pfc set dev rail0 prio-pfc 3:off && systemctl start slurmd")
     assert [("3:on" in row) for row in sh("cat /var/lib/witness-slurmd").splitlines()[:-1]] == [False, True]
-    assert json.loads(sh("dcb -j pfc show dev rail0"))["prio-pfc"][3] is False
+    assert json.loads(sh("dcb -j pfc show dev rail0"))["prio_pfc"][3] is False

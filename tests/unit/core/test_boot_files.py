@@ -130,7 +130,9 @@ def test_the_network_and_what_starts_jobs_come_after_the_early_restore():
 
 
 def site_order(*pairs):
-    return ok("\n".join(f"Id={unit}\nAfter={after}\n" for unit, after in pairs))
+    """As systemd 257 prints it: an arrow for each unit that another comes after."""
+    arrows = (f'\t"{unit}"->"{one}" [color="green"];\n' for unit, after in pairs for one in after.split())
+    return ok("digraph systemd {\n" + "".join(arrows) + "}\n")
 
 
 def test_a_service_that_the_site_has_before_the_early_restore_is_left_out_and_told():
@@ -161,7 +163,10 @@ def test_gpufab_s_own_order_makes_no_cycle_with_itself():
     assert plan(host).clean
 
 
-@pytest.mark.parametrize("answer", [Unknown("hangs"), ok("no such thing\n"), ok("Id=a\n\nId=b\n")])
+CUT = ok('digraph systemd {\n\t"a.service"->"b.service" [color="green"];\n')
+
+
+@pytest.mark.parametrize("answer", [Unknown("hangs"), ok("no such thing\n"), ok("digraph systemd {\n}\n"), CUT])
 def test_an_order_that_is_not_known_is_not_written_and_holds_up_nothing_else(answer):
     host = node(shown())
     host.answers[ORDERS] = answer

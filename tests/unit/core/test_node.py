@@ -7,7 +7,6 @@ from gpufab_cli.module_utils.features import FEATURES
 from gpufab_cli.module_utils.node.feature import SYSTEMD
 from gpufab_cli.module_utils.node.files import EARLY, LATE, UDEV_RULE, texts
 from gpufab_cli.module_utils.node.want import NodeWant
-from gpufab_cli.module_utils.queries import ORDERED
 from gpufab_cli.module_utils.roce.probe import BNXT_DRIVER
 from tests.fakes import FakeHost, failed, ok
 
@@ -15,7 +14,7 @@ FEATURE, WANT = FEATURES["node"], NodeWant(())
 SHOW = ("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", EARLY, LATE)
 
 
-ORDERS = ("systemctl", "show", "--property=Id,After", *ORDERED)
+ORDERS = ("systemd-analyze", "dot", "--order")
 
 
 def shown(active="inactive", result="success", stale="no"):
@@ -25,7 +24,7 @@ def shown(active="inactive", result="success", stale="no"):
 
 def node(answer):
     """A node that has all files, and systemd."""
-    orders = ok("Id=-.slice\n\nId=sshd.service\nAfter=network.target -.slice\n")
+    orders = ok('digraph systemd {\n\t"sshd.service"->"network.target" [color="green"];\n}\n')
     answers = {SHOW: shown(), ORDERS: orders, ("systemctl", "daemon-reload"): ok("")}
     host = FakeHost({f"{SYSTEMD}/x": ""}, answers=answers)
     converge(host, FEATURE, WANT, Order())
