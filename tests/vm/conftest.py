@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.vm import image, requirements, timeline
+from tests.vm import image, requirements, timeline, witnesses
 from tests.vm.machine import Machine
 from tests.vm.site import Site
 
@@ -106,6 +106,7 @@ def fresh(world: World) -> World:
 def first_apply(world: World, say):
     """What the first apply said; the machine is kept as that left it."""
     world.to("fresh")
+    witnesses.install(world.machine.guest.root)
     say("lock, render, apply")
     world.site.cli("lock", "--timeout", "300")
     world.site.cli("render")
