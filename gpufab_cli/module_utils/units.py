@@ -1,11 +1,12 @@
 """What ``systemctl show`` prints of units: a block each, with lines of NAME=VALUE and an empty line between."""
 
-from typing import Dict, Sequence, Tuple, Union
+from typing import Dict, Iterable, List, Sequence, Tuple, Union
 
 from .change import Unknown
 from .host import Reader
 
 Block = Dict[str, str]
+_STRANGE = "systemctl show: printed what no known release prints"
 
 
 def show(
@@ -27,22 +28,43 @@ def show(
         return Unknown(f"systemctl show: {output.error}")
     blocks = tuple(_block(text) for text in output.whole.strip("\n").split("\n\n"))
     if len(blocks) != len(units) or not all(set(names) <= set(block) for block in blocks):
-        return Unknown("systemctl show: printed what no known release prints")
+        return Unknown(_STRANGE)
     return blocks
 
 
-def after(host: Reader) -> Union[Dict[str, Tuple[str, ...]], Unknown]:
-    """Every unit that systemd knows of, and the units that it comes after."""
-    output = host.query("systemctl", "show", "--property=Id,After", "*")
+_UNORDERED = (".device", ".scope", ".slice")
+"""Kinds of units that no start-up waits behind: they come after nothing, or nothing waits for them."""
+
+
+def after(host: Reader, units: Iterable[str]) -> Union[Dict[str, Tuple[str, ...]], Unknown]:
+    """What some units come after, what these come after, and so on to the first.
+
+    Only these are asked for: systemctl takes seconds to show all units of a node that is slow or has many.
+    """
+    found: Dict[str, Tuple[str, ...]] = {}
+    wave = tuple(dict.fromkeys(units))
+    while wave:
+        earlier = _after(host, wave)
+        if isinstance(earlier, Unknown):
+            return earlier
+        found.update(zip(wave, earlier))
+        new = dict.fromkeys(name for names in earlier for name in names if not name.endswith(_UNORDERED))
+        wave = tuple(name for name in new if name not in found)
+    # A property without a value is not printed; on a node that runs some unit comes after another.
+    return found if any(found.values()) else Unknown(_STRANGE)
+
+
+def _after(host: Reader, units: Sequence[str]) -> Union[List[Tuple[str, ...]], Unknown]:
+    """What each of some units comes after."""
+    output = host.query("systemctl", "show", "--property=Id,After", "--", *units)
     if isinstance(output, Unknown):
         return output
     if output.rc != 0:
         return Unknown(f"systemctl show: {output.error}")
-    blocks = tuple(_block(text) for text in output.whole.strip("\n").split("\n\n"))
-    # A property without a value is not printed; on a node that runs some unit comes after another.
-    if not all("Id" in block for block in blocks) or not any("After" in block for block in blocks):
-        return Unknown("systemctl show: printed what no known release prints")
-    return {block["Id"]: tuple(block.get("After", "").split()) for block in blocks}
+    blocks = [_block(text) for text in output.whole.strip("\n").split("\n\n")]
+    if len(blocks) != len(units) or not all("Id" in block for block in blocks):
+        return Unknown(_STRANGE)
+    return [tuple(block.get("After", "").split()) for block in blocks]
 
 
 def _block(text: str) -> Block:
