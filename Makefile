@@ -12,10 +12,10 @@ SCENARIOS := $(LONGEST) $(filter-out $(LONGEST),$(ALL_SCENARIOS))
 # Tests start thousands of short programs: none is to be compiled anew each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test lint types unit fuzz day-two-full fleet-full lab-tests molecule gen pictures structure system venv clean
+.PHONY: help demo test lint types unit fuzz day-two-full fleet-full lab-tests vm-tests vm-tests-full molecule gen pictures structure system venv clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 demo: venv system ## Two emulated GPU nodes, from factory state to a verified lossless fabric, broken and repaired
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo
@@ -24,6 +24,7 @@ test: venv system ## Everything CI runs
 	$(MAKE) --no-print-directory --jobs=2 --output-sync lint types
 	$(MAKE) --no-print-directory unit
 	$(MAKE) --no-print-directory lab-tests
+	$(MAKE) --no-print-directory vm-tests
 	$(MAKE) --no-print-directory molecule
 
 lint: venv ## ruff, yamllint, ansible-lint, generated files
@@ -38,7 +39,7 @@ types: venv ## mypy, strict
 	$(BIN)/mypy
 
 unit: venv ## Tests that need neither root nor containers
-	$(BIN)/pytest -m "not lab and not full and not daytwo" -n auto --dist worksteal
+	$(BIN)/pytest -m "not lab and not vm and not full and not daytwo" -n auto --dist worksteal
 
 fuzz: venv ## Ten thousand hostile specs of each kind (minutes; `make unit` runs a few)
 	GPUFAB_FUZZ=10000 $(BIN)/pytest tests/property/test_spec_hostile.py
@@ -51,6 +52,12 @@ day-two-full: venv ## Applies killed a hundred times, two operators at once twen
 
 lab-tests: venv system ## Tests on whole emulated nodes
 	$(BIN)/pytest -m lab -n 3 --dist loadfile
+
+vm-tests: venv system ## Tests on a virtual machine with a real kernel
+	$(BIN)/pytest -m "vm and not vm_full" tests/vm
+
+vm-tests-full: venv system ## The same, and what takes long: disks, crashes, hot-plug, another release (an hour or so)
+	$(BIN)/pytest -m vm tests/vm
 
 molecule: venv system ## The roles, scenario by scenario
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/molecule $(SCENARIOS)
@@ -73,5 +80,5 @@ $(VENV)/.installed: pyproject.toml scripts/venv
 	scripts/venv "$(PYTHON)" "$(VENV)"
 	touch $@
 
-clean: ## Remove the venv and caches; `gpufab lab down` removes emulated nodes
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .lab/standins dist build
+clean: ## Remove the venv, caches and disks of virtual machines; `gpufab lab down` removes emulated nodes
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .lab/standins .lab/vm dist build

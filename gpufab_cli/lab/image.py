@@ -84,7 +84,7 @@ def _bootstrap(platform: Platform, wanted: str, say: Callable[[str], None]) -> N
         tarball = Path(scratch) / "root.tar"
         argv = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES)}"]
         argv += [f"--components={','.join(_COMPONENTS)}", f"--customize-hook='{_HERE / 'customize.sh'}' \"$1\""]
-        run([*argv, platform.suite, str(tarball), *_archive(platform.suite)], timeout=_BUILD_S)
+        run([*argv, platform.suite, str(tarball), *archive(platform.suite)], timeout=_BUILD_S)
         say(f"importing the {platform.name} image")
         podman.import_image(tarball, wanted)
 
@@ -96,20 +96,20 @@ def _derive(platform: Platform, wanted: str, say: Callable[[str], None]) -> None
     podman.build_image(_HERE / platform.folder, base, wanted, timeout=_BUILD_S)
 
 
-def _archive(suite: str) -> list[str]:
+def archive(suite: str) -> list[str]:
     """A suite's sources at the mirrors that this machine itself uses; empty leaves the choice to mmdebstrap.
 
     Without the suites for updates, what the image brought of them would hold other packages back.
     """
-    mirrors = _mirrors()
-    if "Debian" not in mirrors:
+    found = mirrors()
+    if "Debian" not in found:
         return []
-    main, security = mirrors["Debian"], mirrors.get("Debian-Security")
+    main, security = found["Debian"], found.get("Debian-Security")
     suites = [(main, suite), (main, f"{suite}-updates")] + ([(security, f"{suite}-security")] if security else [])
     return [f"deb {mirror} {name} {' '.join(_COMPONENTS)}" for mirror, name in suites]
 
 
-def _mirrors() -> dict[str, str]:
+def mirrors() -> dict[str, str]:
     """This machine's archives by label, as apt has found them; empty where there is no apt or it knows of none."""
     query = ["apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages", "Origin: Debian"]
     try:

@@ -4,7 +4,9 @@ import subprocess
 
 import pytest
 
-from .fabric import ALLOW, Fabric
+from tests.operator import ALLOW
+
+from .fabric import Fabric
 
 pytestmark = pytest.mark.lab
 

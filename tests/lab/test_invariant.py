@@ -9,8 +9,9 @@ import random
 import pytest
 
 from gpufab_cli.lab.faults import KINDS
+from tests.operator import ALLOW
 
-from .fabric import ALLOW, RAILS, Fabric
+from .fabric import RAILS, Fabric
 
 pytestmark = pytest.mark.lab
 

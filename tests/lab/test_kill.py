@@ -6,7 +6,9 @@ import time
 
 import pytest
 
-from .fabric import ALLOW, BIN, Fabric
+from tests.operator import ALLOW, BIN
+
+from .fabric import Fabric
 
 pytestmark = pytest.mark.lab
 

@@ -7,7 +7,9 @@ import json
 
 import pytest
 
-from .fabric import ALL_AT_ONCE, ALLOW, Fabric
+from tests.operator import ALLOW
+
+from .fabric import ALL_AT_ONCE, Fabric
 
 pytestmark = pytest.mark.lab
 

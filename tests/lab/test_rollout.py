@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from .fabric import ALLOW, BIN, Fabric
+from tests.operator import ALLOW, BIN
+
+from .fabric import Fabric
 
 pytestmark = pytest.mark.lab
 

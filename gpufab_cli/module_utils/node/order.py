@@ -73,7 +73,7 @@ def candidates(services: Iterable[str]) -> Tuple[str, ...]:
 
 def loops(host: Reader, services: Iterable[str]) -> Union[Dict[str, str], Unknown]:
     """The candidates that come before the early restore already, each with the way there in words."""
-    found = units.after(host, (EARLY, *EARLY_AFTER))
+    found = units.after(host)
     if isinstance(found, Unknown):
         return found
     later = _reach({**found, EARLY: (*found.get(EARLY, ()), *EARLY_AFTER)})

@@ -18,7 +18,7 @@ from gpufab_cli.module_utils.place import AWAITED, COMMAND, PYTHON
 from tests.fakes import ok
 from tests.udev import Device, Event, wanted
 
-from .test_node import SHOW, node, plan, shown
+from .test_node import ORDERS, SHOW, node, plan, shown
 
 PF = "0000:5e:00.0"
 RULE = files.texts()[files.UDEV_RULE].decode()
@@ -129,19 +129,26 @@ def test_the_network_and_what_starts_jobs_come_after_the_early_restore():
         assert f"\nBefore={unit}\n" in dropin
 
 
+def site_order(*pairs):
+    """As systemd 257 prints it: an arrow for each unit that another comes after."""
+    arrows = (f'\t"{unit}"->"{one}" [color="green"];\n' for unit, after in pairs for one in after.split())
+    return ok("digraph systemd {\n" + "".join(arrows) + "}\n")
+
+
 def test_a_service_that_the_site_has_before_the_early_restore_is_left_out_and_told():
     host = node(shown())
-    host.orders = {
-        "slurmd.service": "network.target",
-        "site\\x2dmount.mount": "docker.service system.slice",
-        "local-fs.target": "site\\x2dmount.mount dev-sda1.device",
-    }
+    host.answers[ORDERS] = site_order(
+        ("-.slice", ""),
+        ("slurmd.service", "network.target"),
+        ("site-mount.service", "docker.service"),
+        ("local-fs.target", "site-mount.service"),
+    )
     (step,) = plan(host).steps
     assert step.name == "node order"
     assert "docker.service" not in step.changes[0].desired.split()
     assert {"slurmd.service", "network-pre.target"} <= set(step.changes[0].desired.split())
     (finding,) = plan(host).findings
-    way = f"docker.service before site\\x2dmount.mount before local-fs.target before {files.EARLY}"
+    way = f"docker.service before site-mount.service before local-fs.target before {files.EARLY}"
     assert (finding.code, finding.path, finding.evidence) == ("node.order", ("docker.service",), way)
     assert [r.status for r in converge(host, FEATURES["node"], NodeWant(()), Order()).steps] == [Status.MADE]
     assert "Before=docker.service" not in host.files[order.ORDER].decode()
@@ -150,18 +157,19 @@ def test_a_service_that_the_site_has_before_the_early_restore_is_left_out_and_to
 
 def test_gpufab_s_own_order_makes_no_cycle_with_itself():
     host = node(shown())
-    host.orders = {
-        "docker.service": f"network-pre.target {files.EARLY}",
-        "network-pre.target": files.EARLY,
-        files.EARLY: "local-fs.target",
-    }
+    host.answers[ORDERS] = site_order(
+        ("docker.service", f"network-pre.target {files.EARLY}"), ("network-pre.target", files.EARLY), (files.EARLY, "")
+    )
     assert plan(host).clean
 
 
-@pytest.mark.parametrize("answer", [Unknown("hangs"), ok("no such thing\n"), ok("Id=a\n\nId=b\n")])
+CUT = ok('digraph systemd {\n\t"a.service"->"b.service" [color="green"];\n')
+
+
+@pytest.mark.parametrize("answer", [Unknown("hangs"), ok("no such thing\n"), ok("digraph systemd {\n}\n"), CUT])
 def test_an_order_that_is_not_known_is_not_written_and_holds_up_nothing_else(answer):
     host = node(shown())
-    host.orders = answer
+    host.answers[ORDERS] = answer
     host.files[files.UDEV_RULE] = b"old"
     statuses = {r.step.name: r.status for r in converge(host, FEATURES["node"], NodeWant(()), Order()).steps}
     assert statuses == {"node files": Status.MADE, "node order": Status.UNKNOWN}

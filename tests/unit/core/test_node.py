@@ -7,7 +7,6 @@ from gpufab_cli.module_utils.features import FEATURES
 from gpufab_cli.module_utils.node.feature import SYSTEMD
 from gpufab_cli.module_utils.node.files import EARLY, LATE, UDEV_RULE, texts
 from gpufab_cli.module_utils.node.want import NodeWant
-from gpufab_cli.module_utils.queries import allowed
 from gpufab_cli.module_utils.roce.probe import BNXT_DRIVER
 from tests.fakes import FakeHost, failed, ok
 
@@ -15,21 +14,7 @@ FEATURE, WANT = FEATURES["node"], NodeWant(())
 SHOW = ("systemctl", "show", "--property=Id,ActiveState,Result,NeedDaemonReload", EARLY, LATE)
 
 
-ORDERS = ("systemctl", "show", "--property=Id,After", "--")
-USUAL = {"local-fs.target": "local-fs-pre.target -.mount", "network.target": "network-pre.target"}
-
-
-class SystemdHost(FakeHost):
-    """Answers what comes after what, of the units that it is asked for; ``orders`` may be an answer instead."""
-
-    orders = USUAL
-
-    def query(self, *argv):
-        if argv[: len(ORDERS)] != ORDERS or not isinstance(self.orders, dict):
-            return super().query(*argv) if argv[: len(ORDERS)] != ORDERS else self.orders
-        assert allowed(argv)
-        after = {unit: self.orders.get(unit, "") for unit in argv[len(ORDERS) :]}
-        return ok("\n".join(f"Id={unit}\n" + (f"After={names}\n" if names else "") for unit, names in after.items()))
+ORDERS = ("systemd-analyze", "dot", "--order")
 
 
 def shown(active="inactive", result="success", stale="no"):
@@ -39,8 +24,9 @@ def shown(active="inactive", result="success", stale="no"):
 
 def node(answer):
     """A node that has all files, and systemd."""
-    answers = {SHOW: shown(), ("systemctl", "daemon-reload"): ok("")}
-    host = SystemdHost({f"{SYSTEMD}/x": ""}, answers=answers)
+    orders = ok('digraph systemd {\n\t"sshd.service"->"network.target" [color="green"];\n}\n')
+    answers = {SHOW: shown(), ORDERS: orders, ("systemctl", "daemon-reload"): ok("")}
+    host = FakeHost({f"{SYSTEMD}/x": ""}, answers=answers)
     converge(host, FEATURE, WANT, Order())
     host.answers[SHOW] = answer
     return host

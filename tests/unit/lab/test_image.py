@@ -45,7 +45,7 @@ def test_look_alikes_say_so():
 
 def test_packages_come_from_this_machines_own_mirrors(monkeypatch):
     monkeypatch.setattr(image, "run", lambda _: _KNOWN)
-    main, updates, security = image._archive("trixie")
+    main, updates, security = image.archive("trixie")
     assert main == "deb http://mirror.invalid/debian/ trixie main contrib"
     assert " trixie-updates " in updates
     assert security == "deb http://mirror.invalid/security/ trixie-security main contrib"
@@ -56,7 +56,7 @@ def test_without_apt_mmdebstrap_chooses(monkeypatch):
         raise LabError("apt-get is not installed")
 
     monkeypatch.setattr(image, "run", absent)
-    assert image._archive("trixie") == []
+    assert image.archive("trixie") == []
 
 
 def test_an_image_that_exists_is_not_built_again(monkeypatch):
