@@ -24,7 +24,6 @@ test: venv system ## Everything CI runs
 	$(MAKE) --no-print-directory --jobs=2 --output-sync lint types
 	$(MAKE) --no-print-directory unit
 	$(MAKE) --no-print-directory lab-tests
-	$(MAKE) --no-print-directory vm-tests
 	$(MAKE) --no-print-directory molecule
 
 lint: venv ## ruff, yamllint, ansible-lint, generated files

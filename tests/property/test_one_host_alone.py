@@ -182,7 +182,8 @@ def test_whatever_a_module_answers_the_other_hosts_of_an_apply_read_the_same(kin
     report = apply.ApplyReport(Run("r", "u", "s"), False, 1, outcomes, ALONE)
     data = json.loads(json.dumps(apply_report.data(report), allow_nan=False))
     assert data["hosts"]["gpu02"]["steps"] == [{**STEP, "status": "refused"}]
-    assert data["hosts"]["gpu03"] == {"steps": [], "problem": "", "unreachable": False}
+    none = {"steps": [], "problem": "", "unreachable": False, "held": "", "not_begun": {}}
+    assert data["hosts"]["gpu03"] == none
     console = results(width=400)
     console.file = io.StringIO()
     apply_report.show(report, console, diff=True)

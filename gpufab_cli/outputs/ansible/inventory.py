@@ -11,6 +11,7 @@ from typing import Any
 
 from gpufab_cli.fabric.model import Resolved, ResolvedHost
 from gpufab_cli.intent.compile import FEATURES, Wants
+from gpufab_cli.intent.needs import FAILED
 from gpufab_cli.intent.roles import role
 from gpufab_cli.module_utils.schema import encode
 from gpufab_cli.outputs.output import OutputFormat
@@ -83,11 +84,11 @@ def group(profile: str) -> str:
 
 
 def _hosts(fabric: Resolved, wants: Mapping[str, Wants]) -> str:
-    """hosts.yml. The insync groups are empty here: an apply fills them, and plays exclude them by name."""
+    """hosts.yml. The insync and failed groups are empty here: an apply and the plays fill them, plays exclude them."""
     hosts = tuple(fabric.hosts.values())
     groups = {group(name): [h.name for h in hosts if h.kind == name] for name in fabric.spec.profiles}
     groups |= {name: [h.name for h in hosts if name in wants.get(h.name, {})] for name in FEATURES}
-    groups |= {f"insync_{name}": [] for name in FEATURES}
+    groups |= {f"{kind}{name}": [] for kind in ("insync_", FAILED) for name in FEATURES}
     members = {"gpufab": [host.name for host in hosts], **groups}
     return _text({name: _group(names) for name, names in members.items()})
 

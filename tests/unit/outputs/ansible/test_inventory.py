@@ -50,7 +50,8 @@ def test_what_hosts_share_is_written_once():
 
 def test_groups():
     groups = read()["hosts.yml"]
-    assert list(groups) == ["gpufab", "profile_box", *FEATURES, *(f"insync_{feature}" for feature in FEATURES)]
+    empty = [f"{kind}_{feature}" for kind in ("insync", "failed") for feature in FEATURES]
+    assert list(groups) == ["gpufab", "profile_box", *FEATURES, *empty]
     for name in ("gpufab", "profile_box", "node", "roce"):
         assert list(groups[name]["hosts"]) == ["gpu01", "gpu02", "gpu03"]
     assert all(groups[name] == {} for name in groups if name not in ("gpufab", "profile_box", "node", "roce"))
