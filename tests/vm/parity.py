@@ -1,4 +1,4 @@
-"""Runs the commands that the lab emulates and prints what they answered, as JSON: on a real kernel and on a lab node.
+"""Runs the commands that the lab emulates and prints what they answered, as JSON.
 
 Usage: parity.py PORT, as root, with one VF or more on the port. Standard library only. What differs from machine to
 machine is taken out: names, addresses, counters. Of JSON only the shape is kept: keys and the types of their values.
