@@ -1,4 +1,4 @@
-"""Runs the commands that the lab emulates and prints what they answered, as JSON: on a real kernel and on a lab node.
+"""Runs the commands that the lab emulates and prints what they answered, as JSON.
 
 Usage: parity.py PORT, as root, with one VF or more on the port. Standard library only. What differs from machine to
 machine is taken out: names, addresses, counters. Of JSON only the shape is kept: keys and the types of their values.
@@ -27,7 +27,6 @@ ets-set           dcb ets set dev PORT tc-tsa all:strict 0:ets 1:ets tc-bw all:0
 ets-show          dcb ets show dev PORT
 ets-show-json     dcb -j ets show dev PORT
 ets-sum           dcb ets set dev PORT tc-bw all:0 0:50 1:60
-app-flush-first   dcb app flush dev PORT
 app-add           dcb app add dev PORT dscp-prio 26:3
 app-add-again     dcb app add dev PORT dscp-prio 26:3
 app-add-cs6       dcb app add dev PORT dscp-prio CS6:6
@@ -35,8 +34,10 @@ app-show          dcb app show dev PORT
 app-show-numbers  dcb -N app show dev PORT
 app-show-dscp     dcb -N app show dev PORT dscp-prio
 app-show-json     dcb -j app show dev PORT
-app-del           dcb app del dev PORT dscp-prio 26:3
-app-del-missing   dcb app del dev PORT dscp-prio 26:3
+app-replace       dcb app replace dev PORT dscp-prio 26:4
+app-replaced      dcb -N app show dev PORT dscp-prio
+app-del           dcb app del dev PORT dscp-prio 26:4
+app-del-missing   dcb app del dev PORT dscp-prio 26:4
 app-dscp-64       dcb app add dev PORT dscp-prio 64:3
 app-flush         dcb app flush dev PORT
 app-flushed       dcb app show dev PORT

@@ -1,4 +1,4 @@
-"""What the real tools answer to the commands that the lab emulates; tests/lab holds the lab against the same record."""
+"""What the real tools answer to the commands that the lab emulates. The lab is not held against it yet."""
 
 import json
 import os
